@@ -1,0 +1,1 @@
+//! Airlock: deterministic gates, evidence and report formats.

@@ -1,0 +1,1 @@
+//! Airlock: the locked room.

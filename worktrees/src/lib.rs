@@ -1,0 +1,1 @@
+//! Airlock: repositories, task worktrees, sealing and landing.
