@@ -1,0 +1,1 @@
+//! Evidence: the signed record of a delivery and its gates.

@@ -1,0 +1,1 @@
+//! Report formats, all from one list of findings.
