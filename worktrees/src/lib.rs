@@ -1,1 +1,25 @@
 //! Airlock: repositories, task worktrees, sealing and landing.
+//!
+//! A worktree's life: [`Repository::discover`] finds the repository, [`Repository::create_worktree`] makes a
+//! checkout of a fixed base with a private (shadow) git directory, an agent works there, [`Repository::seal`]
+//! reads the files without following a link or running a program and makes one commit of them,
+//! [`Repository::plan_landing`] and [`Repository::land`] move the target branch by compare-and-swap, and
+//! [`Repository::remove_worktree`] leaves nothing behind.
+//!
+//! Nothing here starts a process, opens the agent's git directory as a repository, or writes the
+//! repository's configuration.
+
+mod history;
+mod identity;
+mod lock;
+mod owner;
+mod repository;
+mod shown;
+
+pub use git2::Oid;
+
+pub use history::{ChangeKind, CommitFacts, DiffStat, FileChange, Side, TreeEntry};
+pub use identity::{EMAIL, NAME};
+pub use lock::{LockError, RepoLock, lock};
+pub use repository::{OpenError, POINTER, ReadError, RefError, Repository, object_mount};
+pub use shown::shown;

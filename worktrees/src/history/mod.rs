@@ -1,0 +1,11 @@
+//! Reading immutable objects: trees, blobs, commits, and what differs between two of them.
+//! Decided by object ids alone: no attribute, no configuration and no file of a checkout has a say.
+
+mod changes;
+mod patch;
+mod read;
+
+pub use changes::{ChangeKind, FileChange, Side};
+pub use patch::DiffStat;
+pub(crate) use read::DEPTH_LIMIT;
+pub use read::{CommitFacts, TreeEntry};

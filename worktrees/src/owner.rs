@@ -1,0 +1,62 @@
+//! Acting as the owner of a repository when the engine is root, so that the objects, refs and files it
+//! makes belong to the people who use the repository, and so that a link planted by that owner cannot
+//! lead root anywhere. Never changes the identity of the process: only the file system identity of this thread.
+
+use std::marker::PhantomData;
+use std::path::Path;
+
+use nix::unistd::{AccessFlags, Gid, Uid, geteuid, setfsgid, setfsuid};
+
+/// While it lives, this thread touches files as the repository's owner.
+#[derive(Debug)]
+pub(crate) struct ActingAsOwner {
+    switched: bool,
+    // The file system identity belongs to the thread that changed it.
+    _this_thread: PhantomData<*const ()>,
+}
+
+impl ActingAsOwner {
+    /// Switches if we are root and the repository is somebody else's.
+    ///
+    /// An owner who cannot reach `place` (a repository below a folder of root's) could not use it either:
+    /// then root goes on as root, as git does.
+    pub(crate) fn begin(owner: (u32, u32), place: &Path) -> Self {
+        let switched = geteuid().is_root() && owner.0 != 0;
+        if switched {
+            // The group first: once the user is switched, the right to change the group is gone.
+            setfsgid(Gid::from_raw(owner.1));
+            setfsuid(Uid::from_raw(owner.0));
+        }
+        let acting = Self {
+            switched,
+            _this_thread: PhantomData,
+        };
+        if switched && std::fs::read_dir(place).is_err() {
+            drop(acting);
+            return Self {
+                switched: false,
+                _this_thread: PhantomData,
+            };
+        }
+        acting
+    }
+}
+
+impl Drop for ActingAsOwner {
+    fn drop(&mut self) {
+        if self.switched {
+            setfsuid(Uid::from_raw(0));
+            setfsgid(nix::unistd::getegid());
+        }
+    }
+}
+
+/// Whether files made by this process for that owner need a change of owner.
+pub(crate) fn must_hand_over(owner: (u32, u32)) -> bool {
+    geteuid().is_root() && owner.0 != 0
+}
+
+/// Whether this process may write into the folder at `path`.
+pub(crate) fn may_write(path: &Path) -> bool {
+    nix::unistd::access(path, AccessFlags::W_OK).is_ok()
+}
