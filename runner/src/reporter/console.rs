@@ -1,7 +1,9 @@
 //! The two streams of the program and who may say what on them. It never fails for a reader that
 //! went away; other losses on standard output are kept and reported by [`Console::settle`].
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 use super::agent_text::{self, Filter};
 use super::paint::{Paint, Tone};
 use super::table;
+use super::words::shell_word;
 use crate::cli::Globals;
 use crate::exit::{Exit, Failure};
 
@@ -26,6 +29,9 @@ pub struct Console {
     err: Stream,
     /// Within GitHub Actions: the word that ends a stretch in which commands are not obeyed.
     guard: Option<String>,
+    /// Whether such a stretch is open on standard error.
+    guarding: Arc<AtomicBool>,
+    directory: Option<PathBuf>,
     bars: MultiProgress,
     lost: Arc<OnceLock<io::ErrorKind>>,
 }
@@ -64,6 +70,8 @@ impl Console {
             out: Stream::of(io::stdout().is_terminal(), globals),
             err,
             guard: in_github.then(unguessable),
+            guarding: Arc::new(AtomicBool::new(false)),
+            directory: globals.directory.clone(),
             bars: MultiProgress::with_draw_target(target),
             lost: Arc::new(OnceLock::new()),
         }
@@ -87,6 +95,14 @@ impl Console {
     /// Whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.out.terminal
+    }
+
+    /// How the reader has to start a command of ours to mean the same repository.
+    pub fn command(&self) -> String {
+        match &self.directory {
+            Some(directory) => format!("airlock -C {}", shell_word(directory)),
+            None => "airlock".to_owned(),
+        }
     }
 
     /// Columns of standard output.
@@ -237,8 +253,23 @@ impl Console {
 
     /// Text of an agent among the talk; it already went through a filter.
     pub(super) fn agent_talk(&self, text: &str) {
-        if !self.quiet && !text.is_empty() {
-            self.to_stderr(&self.guarded(text));
+        if self.quiet || text.is_empty() {
+            return;
+        }
+        if let Some(word) = &self.guard
+            && !self.guarding.swap(true, Ordering::Relaxed)
+        {
+            self.to_stderr(&format!("::stop-commands::{word}\n"));
+        }
+        self.to_stderr(text);
+    }
+
+    /// The agent has said what it had to say for now.
+    pub(super) fn end_agent_talk(&self) {
+        if let Some(word) = &self.guard
+            && self.guarding.swap(false, Ordering::Relaxed)
+        {
+            self.to_stderr(&format!("::{word}::\n"));
         }
     }
 
@@ -264,6 +295,7 @@ impl Console {
     }
 
     fn say(&self, line: &str) {
+        self.end_agent_talk();
         let text = format!("{line}\n");
         let commands =
             text.contains("##[") || text.lines().any(|line| line.trim_start().starts_with("::"));
@@ -290,8 +322,8 @@ impl Console {
 
 /// A word that an agent cannot know.
 fn unguessable() -> String {
-    let mut bytes = [0_u8; 16];
+    let mut bytes = [0; 16];
     let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     filled.expect("getrandom of 16 bytes fails on no kernel that has user namespaces");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_ne_bytes(bytes))
 }

@@ -3,8 +3,18 @@
 
 pub mod agent_text;
 mod console;
+mod findings;
+mod markdown;
+mod narration;
 mod paint;
+mod progress;
+pub mod report;
 mod table;
+pub mod words;
 
 pub use console::Console;
+pub use findings::{claim_lines, gate_lines};
+pub use markdown::comment;
+pub use narration::{Beat, Told, tell};
 pub use paint::{Paint, Tone};
+pub use progress::Progress;

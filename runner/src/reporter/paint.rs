@@ -56,7 +56,7 @@ impl Paint {
 }
 
 /// The meaning of a status word of ours; none for other words.
-pub fn tone_of(word: &str) -> Option<Tone> {
+pub(super) fn tone_of(word: &str) -> Option<Tone> {
     match word {
         "accepted" | "landed" | "merged" | "pass" | "held" | "ok" | "on" | "verified"
         | "agrees" => Some(Tone::Good),

@@ -1,0 +1,555 @@
+//! What a person reads when a task is over, and whenever it is shown: what was delivered, what the
+//! gates say, where the evidence is, where it landed, what to do next. Computes lines from the
+//! task's view; text of agents in it is made safe here.
+
+use gates::{ChangeKind, FileFacts, Measure, Syntax};
+
+use super::agent_text::one_line;
+use super::console::Console;
+use super::findings::{claim_lines, gate_lines};
+use super::paint::{Paint, Tone};
+use super::progress::mark;
+use super::words::{counted, duration, short, size};
+use crate::event::Checkout;
+use crate::stage::Stage;
+use crate::view::{TaskView, ended};
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// At the end of a run.
+    Closing,
+    /// All that is known.
+    Full,
+}
+
+/// Files that a closing report lists.
+const FEW: usize = 15;
+
+/// Prints the report of a task as data.
+pub fn print(console: &Console, view: &TaskView, depth: Depth) {
+    for line in lines(view, depth, &console.command(), console.paint()) {
+        console.data(&line);
+    }
+}
+
+/// The tone of a stage.
+pub fn tone(view: &TaskView) -> Tone {
+    match view.stage {
+        Stage::Accepted if view.failure.is_some() => Tone::Doubtful,
+        Stage::Accepted | Stage::Landed => Tone::Good,
+        Stage::Empty | Stage::Stopped => Tone::Doubtful,
+        Stage::Rejected | Stage::Failed | Stage::Timeout | Stage::OverLimit | Stage::Lost => {
+            Tone::Bad
+        }
+        Stage::Discarded
+        | Stage::Queued
+        | Stage::Preparing
+        | Stage::Running
+        | Stage::Waiting
+        | Stage::Sealing
+        | Stage::Gating
+        | Stage::Landing => Tone::Quiet,
+    }
+}
+
+/// The report as lines; `command` is how the reader calls this program.
+pub fn lines(view: &TaskView, depth: Depth, command: &str, paint: Paint) -> Vec<String> {
+    let mut report = Report {
+        lines: Vec::new(),
+        paint,
+        full: depth == Depth::Full,
+    };
+    report.head(view);
+    report.delivered(view);
+    if let Some(judgement) = &view.judgement {
+        report.section("Gates", gate_lines(&judgement.gates, report.full, paint));
+        report.section("Claims of the note", claim_lines(&judgement.claims, paint));
+    }
+    report.section("Let pass by hand", overrides(view));
+    report.aftermath(view);
+    report.section("Next", next(view, command));
+    report.lines
+}
+
+struct Report {
+    lines: Vec<String>,
+    paint: Paint,
+    full: bool,
+}
+
+impl Report {
+    fn section(&mut self, title: &str, lines: Vec<String>) {
+        if lines.is_empty() {
+            return;
+        }
+        self.lines.push(String::new());
+        self.lines.push(self.paint.put(Tone::Strong, title));
+        self.lines
+            .extend(lines.into_iter().map(|line| format!("  {line}")));
+    }
+
+    fn head(&mut self, view: &TaskView) {
+        let tone = tone(view);
+        let summary = one_line(&view.summary());
+        self.lines.push(format!(
+            "{} {}",
+            self.paint.put(tone, mark(tone)),
+            self.paint.put(Tone::Strong, &summary)
+        ));
+        let mut facts = vec![
+            one_line(&view.spec.agent),
+            counted(u64::from(view.attempts), "attempt"),
+        ];
+        facts.extend(
+            view.outcome
+                .as_ref()
+                .map(|outcome| duration(outcome.elapsed_ms)),
+        );
+        facts.push(room(view));
+        self.lines.push(format!(
+            "  {}",
+            self.paint.put(Tone::Quiet, &facts.join(" · "))
+        ));
+        if !view.spec.isolation.confined() {
+            self.lines.push(format!(
+                "  {}",
+                self.paint
+                    .put(Tone::Doubtful, "! the agent was not confined")
+            ));
+        }
+        if let Some(goal) = view.spec.goal.as_ref().filter(|_| self.full) {
+            self.section("Goal", goal.lines().map(one_line).collect());
+        }
+        if let Some(failure) = &view.failure {
+            let causes = failure
+                .causes
+                .iter()
+                .map(|cause| format!("cause: {}", one_line(cause)));
+            let next = failure.next.iter().map(|next| one_line(next));
+            let what = std::iter::once(one_line(&failure.what));
+            self.section("What went wrong", what.chain(causes).chain(next).collect());
+        } else if let Some(outcome) = view
+            .outcome
+            .as_ref()
+            .filter(|outcome| outcome.code != Some(0))
+        {
+            self.section(
+                "What went wrong",
+                vec![format!("the agent {}", one_line(&ended(outcome)))],
+            );
+        }
+    }
+
+    fn delivered(&mut self, view: &TaskView) {
+        let Some((seal, judgement)) = view.seal.as_ref().zip(view.judgement.as_ref()) else {
+            return;
+        };
+        let Some(commit) = &seal.commit else { return };
+        let stat = seal.diff_stat.unwrap_or_default();
+        let amount = counted(stat.files as u64, "file");
+        let mut lines = vec![format!(
+            "{amount}, +{} -{} in commit {}",
+            stat.insertions,
+            stat.deletions,
+            short(commit)
+        )];
+        let most = if self.full {
+            judgement.files.len()
+        } else {
+            FEW
+        };
+        let width = judgement
+            .files
+            .iter()
+            .take(most)
+            .map(|file| one_line(&file.path).chars().count())
+            .max();
+        for file in judgement.files.iter().take(most) {
+            lines.push(self.file(file, width.unwrap_or(0).min(48)));
+        }
+        if judgement.files.len() > most {
+            lines.push(format!(
+                "… and {}",
+                counted((judgement.files.len() - most) as u64, "more file")
+            ));
+        }
+        self.section("Delivered", lines);
+    }
+
+    fn file(&self, file: &FileFacts, width: usize) -> String {
+        let (letter, tone) = match file.change {
+            ChangeKind::Added => ("A", Tone::Good),
+            ChangeKind::Modified => ("M", Tone::Doubtful),
+            ChangeKind::Deleted => ("D", Tone::Bad),
+            ChangeKind::Renamed => ("R", Tone::Doubtful),
+            ChangeKind::Mode => ("T", Tone::Doubtful),
+        };
+        let path = one_line(&file.path);
+        let facts = measure(&file.now).unwrap_or_default();
+        let line = format!(
+            "{} {path:<width$}  {}",
+            self.paint.put(tone, letter),
+            self.paint.put(Tone::Quiet, &facts)
+        );
+        line.trim_end().to_owned()
+    }
+
+    fn aftermath(&mut self, view: &TaskView) {
+        let mut lines = Vec::new();
+        if let Some(evidence) = &view.evidence {
+            let signed = if evidence.signed {
+                "signed"
+            } else {
+                "not signed"
+            };
+            lines.push(format!(
+                "evidence  {} ({signed})",
+                evidence.statement.display()
+            ));
+            lines.push(format!("          {}", evidence.digest));
+        }
+        if let Some(landing) = &view.landing {
+            lines.push(match &landing.landed {
+                Some(commit) => {
+                    format!("landed    {} is at {}", landing.plan.target, short(commit))
+                }
+                None => format!("landed    no, {} is untouched", landing.plan.target),
+            });
+        }
+        if let Some(commit) = &view.accepted {
+            lines.push(format!(
+                "branch    {} ({})",
+                view.spec.branch,
+                short(commit)
+            ));
+        }
+        match (view.checkout, &view.workspace) {
+            (Some(Checkout::Kept), Some(workspace)) => {
+                lines.push(format!("worktree  {}", workspace.display()));
+            }
+            (Some(Checkout::Removed), _) => lines.push("worktree  removed".to_owned()),
+            _ => {}
+        }
+        self.section("Where it is", lines);
+    }
+}
+
+fn room(view: &TaskView) -> String {
+    let net = match view.spec.net {
+        crate::task::Net::None => "no network",
+        crate::task::Net::Host => "the host's network",
+    };
+    if view.spec.isolation.confined() {
+        format!("{}, {net}", view.spec.isolation.as_str())
+    } else {
+        format!("isolation {}", view.spec.isolation.as_str())
+    }
+}
+
+/// Size, lines, language, and what a parser says; none for a file that is gone.
+pub fn measure(now: &Measure) -> Option<String> {
+    now.blob.as_ref()?;
+    let mut facts = vec![size(now.bytes)];
+    if now.language != "binary" {
+        facts.push(counted(now.lines, "line"));
+    }
+    facts.push(now.language.clone());
+    match (now.syntax, now.statements) {
+        (Syntax::Ok, Some(statements)) => facts.push(counted(statements, "statement")),
+        (Syntax::Ok, None) => facts.push("parses".to_owned()),
+        (Syntax::Error, _) => facts.push("does not parse".to_owned()),
+        (Syntax::NotChecked, _) => {}
+    }
+    Some(facts.join(", "))
+}
+
+fn overrides(view: &TaskView) -> Vec<String> {
+    let told = view.overrides.iter();
+    told.map(|(gate, reason, by)| format!("{gate} by {by}: {}", one_line(reason)))
+        .collect()
+}
+
+/// Commands that make sense from here, each with what it is for.
+fn next(view: &TaskView, command: &str) -> Vec<String> {
+    let id = &view.spec.task;
+    let steps: Vec<(String, &str)> = match view.stage {
+        Stage::Landed => vec![
+            (format!("diff {id}"), "what landed"),
+            (
+                format!("evidence verify {id}"),
+                "check the evidence against the commit",
+            ),
+        ],
+        Stage::Accepted => {
+            let mut steps = vec![(format!("diff {id}"), "what was accepted")];
+            if view.spec.merge_allowed && view.spec.into.is_some() {
+                steps.push((format!("merge {id}"), "land it"));
+            }
+            steps
+        }
+        Stage::Rejected => vec![
+            (format!("diff {id}"), "what was refused"),
+            (
+                format!("resume {id}"),
+                "let the agent try again in the same tree",
+            ),
+            (format!("rm {id} --discard"), "throw it away"),
+        ],
+        Stage::Empty
+        | Stage::Failed
+        | Stage::Timeout
+        | Stage::OverLimit
+        | Stage::Stopped
+        | Stage::Lost => vec![
+            (format!("logs {id}"), "what the agent printed"),
+            (format!("resume {id}"), "go on in the same tree"),
+            (format!("rm {id}"), "remove it"),
+        ],
+        Stage::Discarded => Vec::new(),
+        Stage::Queued
+        | Stage::Preparing
+        | Stage::Running
+        | Stage::Waiting
+        | Stage::Sealing
+        | Stage::Gating
+        | Stage::Landing => vec![
+            (format!("logs {id} -f"), "follow it"),
+            (format!("stop {id}"), "stop it"),
+        ],
+    };
+    let width = steps.iter().map(|(step, _)| step.len()).max().unwrap_or(0);
+    steps
+        .into_iter()
+        .map(|(step, why)| format!("{command} {step:<width$}   {why}"))
+        .collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+
+    use gates::{Gate, GateRun, Judgement, Reason};
+
+    use super::*;
+    use crate::event::{Event, EvidenceFacts, Record, SealFacts};
+    use crate::task::{Bounds, Cleanup, Isolation, Net, Spec, TaskId};
+
+    fn spec() -> Spec {
+        let bounds = Bounds {
+            timeout_ms: None,
+            grace_ms: 1,
+            output: 1,
+            pids: 1,
+            home: 1,
+            tmp: 1,
+            file_size: 1,
+        };
+        Spec {
+            task: TaskId::try_from("t1".to_owned()).unwrap(),
+            run: "r1".to_owned(),
+            goal: Some("add a calculator".to_owned()),
+            agent: "sh".to_owned(),
+            argv: vec!["sh".into()],
+            isolation: Isolation::Sandbox,
+            base: "b".repeat(40),
+            branch: "airlock/r1/t1".to_owned(),
+            into: Some("main".to_owned()),
+            merge: None,
+            merge_allowed: true,
+            allow_unconfined: false,
+            cleanup: Cleanup::OnSuccess,
+            attempts: 1,
+            net: Net::None,
+            ro: Vec::new(),
+            rw: Vec::new(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            bounds,
+            note: None,
+            note_file: None,
+            allow: Vec::new(),
+            protect: Vec::new(),
+            profile: gates::Profile::default(),
+            origins: BTreeMap::new(),
+        }
+    }
+
+    fn outcome() -> sandbox::Outcome {
+        sandbox::Outcome {
+            exit: sandbox::Exit::Code(0),
+            code: Some(0),
+            signal: None,
+            output_bytes: 0,
+            output_dropped: 0,
+            leaked: false,
+            started_ms: Some(0),
+            ended_ms: 4_200,
+            elapsed_ms: 4_200,
+        }
+    }
+
+    fn judgement(stub: GateRun) -> Judgement {
+        let now = Measure {
+            bytes: 1_225,
+            lines: 40,
+            language: "python".to_owned(),
+            syntax: Syntax::Ok,
+            statements: Some(7),
+            blob: Some("d".repeat(40)),
+            ..Measure::default()
+        };
+        let file = |path: &str| FileFacts {
+            path: path.to_owned(),
+            change: ChangeKind::Added,
+            from: None,
+            now: now.clone(),
+            before: None,
+        };
+        Judgement {
+            gates: vec![GateRun::of(Gate::Commit, Vec::new()), stub],
+            files: vec![file("calc.py"), file("a\n\u{1b}[31mb.py")],
+            ..Judgement::default()
+        }
+    }
+
+    /// A task whose gate `stub` says this.
+    pub(in super::super) fn judged(stub: GateRun) -> TaskView {
+        let seal = SealFacts {
+            commit: Some("c".repeat(40)),
+            tree: "e".repeat(40),
+            files: 2,
+            problems: Vec::new(),
+            unconverted: Vec::new(),
+            shadow: None,
+            diff_stat: Some(worktrees::DiffStat {
+                files: 2,
+                insertions: 80,
+                deletions: 1,
+            }),
+        };
+        let evidence = EvidenceFacts {
+            statement: "/state/tasks/t1/evidence/statement.json".into(),
+            digest: format!("sha256:{}", "f".repeat(64)),
+            signed: true,
+        };
+        let judgement = judgement(stub);
+        let last = match judgement.verdict() {
+            gates::Verdict::Accepted => Event::Accepted {
+                commit: "c".repeat(40),
+                branch: "airlock/r1/t1".to_owned(),
+            },
+            gates::Verdict::Rejected | gates::Verdict::CouldNotCheck => {
+                Event::Rejected { again: false }
+            }
+        };
+        let events = vec![
+            Event::Queued {
+                spec: Box::new(spec()),
+                repository: "demo".to_owned(),
+                start: "/repo".into(),
+            },
+            Event::Preparing,
+            Event::Prepared {
+                worktree: None,
+                workspace: "/state/tasks/t1/tree".into(),
+            },
+            Event::Started {
+                attempt: 1,
+                job: "agent-1".to_owned(),
+            },
+            Event::Ended {
+                attempt: 1,
+                outcome: outcome(),
+            },
+            Event::Sealing,
+            Event::Sealed {
+                seal: Box::new(seal),
+            },
+            Event::Gating,
+            Event::Judged {
+                judgement: Box::new(judgement),
+            },
+            Event::Recorded { evidence },
+            last,
+        ];
+        let task = TaskId::try_from("t1".to_owned()).unwrap();
+        let records = events.into_iter().zip(1..);
+        let records: Vec<Record> = records
+            .map(|(event, seq)| Record {
+                seq,
+                at: seq * 1000,
+                task: task.clone(),
+                event,
+            })
+            .collect();
+        TaskView::fold(&records).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_refusal_is_explained() {
+        let reason = Reason::fail("py.no-statements", "only comments")
+            .at("calc.py")
+            .line(1)
+            .help("write the code");
+        let view = judged(GateRun::of(Gate::Stub, vec![reason]));
+        let text = lines(&view, Depth::Closing, "airlock", Paint::PLAIN).join("\n");
+        insta::assert_snapshot!(text, @"
+        ✗ task t1 was rejected by stub
+          sh · 1 attempt · 4.2 s · sandbox, no network
+
+        Delivered
+          2 files, +80 -1 in commit cccccccccc
+          A calc.py  1.1 KiB, 40 lines, python, 7 statements
+          A a b.py   1.1 KiB, 40 lines, python, 7 statements
+
+        Gates
+          ✓ commit   pass
+          ✗ stub     fail
+              calc.py:1  py.no-statements  only comments
+                help: write the code
+
+        Where it is
+          evidence  /state/tasks/t1/evidence/statement.json (signed)
+                    sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
+          worktree  /state/tasks/t1/tree
+
+        Next
+          airlock diff t1           what was refused
+          airlock resume t1         let the agent try again in the same tree
+          airlock rm t1 --discard   throw it away
+        ");
+    }
+
+    #[test]
+    fn an_acceptance_says_how_to_land_it() {
+        let view = judged(GateRun::of(Gate::Stub, Vec::new()));
+        let text = lines(&view, Depth::Full, "airlock -C /repo", Paint::PLAIN).join("\n");
+        insta::assert_snapshot!(text, @"
+        ✓ task t1 is accepted on branch airlock/r1/t1
+          sh · 1 attempt · 4.2 s · sandbox, no network
+
+        Goal
+          add a calculator
+
+        Delivered
+          2 files, +80 -1 in commit cccccccccc
+          A calc.py  1.1 KiB, 40 lines, python, 7 statements
+          A a b.py   1.1 KiB, 40 lines, python, 7 statements
+
+        Gates
+          ✓ commit   pass
+          ✓ stub     pass
+
+        Where it is
+          evidence  /state/tasks/t1/evidence/statement.json (signed)
+                    sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
+          branch    airlock/r1/t1 (cccccccccc)
+          worktree  /state/tasks/t1/tree
+
+        Next
+          airlock -C /repo diff t1    what was accepted
+          airlock -C /repo merge t1   land it
+        ");
+    }
+}
