@@ -246,6 +246,14 @@ impl Console {
         }
     }
 
+    /// Bytes of an agent as they are, for a program that reads them or a person who asked.
+    pub fn agent_bytes(&self, bytes: &[u8]) {
+        match &self.guard {
+            Some(_) => self.agent_lines(&String::from_utf8_lossy(bytes)),
+            None => self.raw(bytes),
+        }
+    }
+
     /// A filter for text of agents on standard output.
     pub fn filter(&self) -> Filter {
         Filter::new(self.out.paint.colours)
