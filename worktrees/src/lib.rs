@@ -12,9 +12,12 @@
 mod history;
 mod identity;
 mod lock;
+mod oid_text;
 mod owner;
 mod repository;
 mod shown;
+mod tree;
+mod worktree;
 
 pub use git2::Oid;
 
@@ -23,3 +26,5 @@ pub use identity::{EMAIL, NAME};
 pub use lock::{LockError, RepoLock, lock};
 pub use repository::{OpenError, POINTER, ReadError, RefError, Repository, object_mount};
 pub use shown::shown;
+pub use tree::{Blocked, CheckoutError, RemoveError, remove_tree};
+pub use worktree::{BranchFate, CreateError, History, Removed, Worktree, WorktreeRequest};

@@ -5,7 +5,8 @@ mod changes;
 mod patch;
 mod read;
 
+pub(crate) use changes::plain_changes;
 pub use changes::{ChangeKind, FileChange, Side};
 pub use patch::DiffStat;
-pub(crate) use read::DEPTH_LIMIT;
 pub use read::{CommitFacts, TreeEntry};
+pub(crate) use read::{DEPTH_LIMIT, peel_tree, plain_mode, unreadable};

@@ -10,10 +10,12 @@ mod unsupported;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use discover::{linked_checkout, path_of};
 pub use error::{OpenError, ReadError, RefError};
 pub(crate) use format::Format;
 pub use objects::{POINTER, object_mount};
-pub(crate) use refs::{full_name, read_head};
+pub(crate) use refs::{Head, append_reflog, full_name, lock_path, read_head, sync_folder};
+pub(crate) use unsupported::RESERVED;
 
 use crate::owner::ActingAsOwner;
 

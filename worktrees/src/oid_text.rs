@@ -1,0 +1,15 @@
+//! Object ids as text, for what is stored. Nothing else is decided here.
+
+use git2::Oid;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) fn serialize<S: Serializer>(oid: &Oid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&oid.to_string())
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Oid, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Oid::from_str(&text).map_err(D::Error::custom)
+}
