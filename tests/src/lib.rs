@@ -1,1 +1,21 @@
-//! What the end-to-end tests share: a hermetic environment, repositories, and the binary under test.
+//! What the end-to-end tests share: a hermetic environment, repositories made by the real git, the
+//! binary under test, and the processes that it leaves. Nothing here looks into the crates under
+//! test: a test sees what a user sees.
+
+#![expect(clippy::panic, reason = "a test that cannot be set up has to fail loudly, where it stands")]
+
+mod call;
+mod environment;
+mod processes;
+mod repository;
+mod run;
+mod waiting;
+mod watch;
+
+pub use call::{Call, Running};
+pub use environment::TestEnv;
+pub use processes::{Process, Role};
+pub use repository::TestRepo;
+pub use run::Run;
+pub use waiting::{until, within};
+pub use watch::Writes;
