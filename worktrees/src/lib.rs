@@ -15,7 +15,9 @@ mod lock;
 mod oid_text;
 mod owner;
 mod repository;
+mod seal;
 mod shown;
+mod store;
 mod tree;
 mod worktree;
 
@@ -25,6 +27,8 @@ pub use history::{ChangeKind, CommitFacts, DiffStat, FileChange, Side, TreeEntry
 pub use identity::{EMAIL, NAME};
 pub use lock::{LockError, RepoLock, lock};
 pub use repository::{OpenError, POINTER, ReadError, RefError, Repository, object_mount};
+pub use seal::{ProblemCode, Seal, SealError, SealRequest, TreeProblem};
 pub use shown::shown;
+pub use store::StoreError;
 pub use tree::{Blocked, CheckoutError, RemoveError, remove_tree};
 pub use worktree::{BranchFate, CreateError, History, Removed, Worktree, WorktreeRequest};

@@ -1,0 +1,179 @@
+//! Writing objects into the repository: loose files, made by us, readable and owned like the others there.
+//! Never changes or removes an object. Nothing counts as written until [`Store::sync`] has returned.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use git2::{ObjectType, Odb, OdbLookupFlags, Oid};
+use thiserror::Error;
+
+use crate::repository::{Repository, sync_folder};
+
+/// Above so many new objects, one sync of the file system is cheaper than one of each file.
+const SYNCED_SINGLY: usize = 64;
+
+/// An object could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// libgit2 cannot open the repository's objects.
+    #[error("cannot open the objects of {}", path.display())]
+    Open {
+        /// The git directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: git2::Error,
+    },
+    /// The bytes cannot be hashed.
+    #[error("cannot hash an object")]
+    Hash {
+        /// Why.
+        #[source]
+        source: git2::Error,
+    },
+    /// The file of the object cannot be written.
+    #[error("cannot write the object {oid} to {}", path.display())]
+    Write {
+        /// The object.
+        oid: Oid,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The objects cannot be brought to the disk.
+    #[error("cannot sync {}", path.display())]
+    Sync {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The repository's objects, opened for adding some.
+pub(crate) struct Store<'r> {
+    repository: &'r Repository,
+    odb: Odb<'r>,
+    objects: PathBuf,
+    new: Vec<Oid>,
+    drafts: u64,
+}
+
+impl<'r> Store<'r> {
+    pub(crate) fn open(
+        repository: &'r Repository,
+        repo: &'r git2::Repository,
+    ) -> Result<Self, StoreError> {
+        let path = repository.common_dir().to_path_buf();
+        let odb = repo
+            .odb()
+            .map_err(|source| StoreError::Open { path, source })?;
+        Ok(Self {
+            repository,
+            odb,
+            objects: repository.common_dir().join("objects"),
+            new: Vec::new(),
+            drafts: 0,
+        })
+    }
+
+    /// Adds an object, unless it is there.
+    pub(crate) fn add(&mut self, kind: ObjectType, bytes: &[u8]) -> Result<Oid, StoreError> {
+        let oid = Oid::hash_object(kind, bytes).map_err(|source| StoreError::Hash { source })?;
+        // A refresh would list all packs again for every object that is new.
+        if !self.odb.exists_ext(oid, OdbLookupFlags::NO_REFRESH) {
+            let _owner = self.repository.act_as_owner();
+            self.write(oid, kind, bytes)?;
+            self.new.push(oid);
+        }
+        Ok(oid)
+    }
+
+    fn write(&mut self, oid: Oid, kind: ObjectType, bytes: &[u8]) -> Result<(), StoreError> {
+        let target = self.place(oid);
+        let folder = target.parent().unwrap_or(&self.objects);
+        let failed = |path: &Path, source| StoreError::Write {
+            oid,
+            path: path.to_path_buf(),
+            source,
+        };
+        make_like(folder, &self.objects).map_err(|source| failed(folder, source))?;
+        self.drafts += 1;
+        // git's own clean-up removes what begins with `tmp_obj_`.
+        let draft = folder.join(format!(
+            "tmp_obj_airlock_{}_{oid}_{}",
+            std::process::id(),
+            self.drafts
+        ));
+        let written = compress(&draft, kind, bytes).and_then(|()| fs::rename(&draft, &target));
+        if let Err(source) = written {
+            // The error is told; a draft that stays is git's to clean up.
+            let _left = fs::remove_file(&draft);
+            return Err(failed(&target, source));
+        }
+        Ok(())
+    }
+
+    /// Brings everything that was added to the disk.
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        let failed = |path: &Path, source| StoreError::Sync {
+            path: path.to_path_buf(),
+            source,
+        };
+        if self.new.len() > SYNCED_SINGLY {
+            let synced =
+                fs::File::open(&self.objects).and_then(|folder| Ok(nix::unistd::syncfs(&folder)?));
+            synced.map_err(|source| failed(&self.objects, source))?;
+            self.new.clear();
+            return Ok(());
+        }
+        for oid in self.new.drain(..).collect::<Vec<_>>() {
+            let path = self.place(oid);
+            let folder = path.parent().unwrap_or(&self.objects);
+            let _owner = self.repository.act_as_owner();
+            fs::File::open(&path)
+                .and_then(|file| file.sync_all())
+                .and_then(|()| sync_folder(folder))
+                .map_err(|source| failed(&path, source))?;
+        }
+        sync_folder(&self.objects).map_err(|source| failed(&self.objects, source))
+    }
+
+    fn place(&self, oid: Oid) -> PathBuf {
+        let name = oid.to_string();
+        let (folder, file) = name.split_at(2);
+        self.objects.join(folder).join(file)
+    }
+}
+
+/// Makes a folder with the mode of its model, so that a repository shared by a group stays shared.
+fn make_like(folder: &Path, model: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Ok(()) => {
+            let mode = fs::metadata(model)?.mode() & 0o7777;
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn compress(draft: &Path, kind: ObjectType, bytes: &[u8]) -> io::Result<()> {
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o444)
+        .open(draft)?;
+    let mut encoder = ZlibEncoder::new(io::BufWriter::new(file), Compression::fast());
+    encoder.write_all(format!("{} {}\0", kind.str(), bytes.len()).as_bytes())?;
+    encoder.write_all(bytes)?;
+    encoder.finish()?.flush()
+}

@@ -1,0 +1,6 @@
+//! The crate against real repositories made by the real `git`. Nothing is faked; every test has its own folder.
+
+mod fixture;
+
+mod create;
+mod seal;
