@@ -2,8 +2,8 @@
 //! there is none or when something is missing from it.
 
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::io;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -64,12 +64,12 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         filter,
     };
     if follow {
-        return follow_task(&place, view, job, tail, &mut printer);
+        return follow_task(&place, view, job.as_deref(), tail, &mut printer);
     }
-    printer.job = job_of(&place, &view, job)?;
+    printer.job = job_of(&place, &view, job.as_deref())?;
     let path = place.folder.task(id.as_str()).log(&printer.job);
     let bytes =
-        std::fs::read(&path).map_err(|error| unreadable(&error, &id, &printer.job, path))?;
+        std::fs::read(&path).map_err(|error| unreadable(&error, &id, &printer.job, &path))?;
     printer.print(last_lines(&bytes, tail));
     printer.end();
     remark(console, &view, &printer.job);
@@ -77,7 +77,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
 }
 
 /// The job that is meant. Names are those of folders that the engine made, and nothing else.
-fn job_of(place: &Place, view: &TaskView, named: Option<String>) -> Result<String, Failure> {
+fn job_of(place: &Place, view: &TaskView, named: Option<&str>) -> Result<String, Failure> {
     let id = &view.spec.task;
     let Some(job) = named else {
         return view.job.clone().ok_or_else(|| {
@@ -88,8 +88,8 @@ fn job_of(place: &Place, view: &TaskView, named: Option<String>) -> Result<Strin
         });
     };
     let known = jobs(place, id);
-    if known.contains(&job) {
-        return Ok(job);
+    if known.iter().any(|known| known == job) {
+        return Ok(job.to_owned());
     }
     let advice = match known.as_slice() {
         [] => "it has run nothing so far".to_owned(),
@@ -108,7 +108,7 @@ fn jobs(place: &Place, id: &TaskId) -> Vec<String> {
     names
 }
 
-fn unreadable(error: &io::Error, id: &TaskId, job: &str, path: PathBuf) -> Failure {
+fn unreadable(error: &io::Error, id: &TaskId, job: &str, path: &Path) -> Failure {
     let missing = error.kind() == io::ErrorKind::NotFound;
     let exit = if missing {
         Exit::NotFound
@@ -192,7 +192,7 @@ impl Printer<'_> {
 fn follow_task(
     place: &Place,
     mut view: TaskView,
-    job: Option<String>,
+    job: Option<&str>,
     mut tail: Option<usize>,
     printer: &mut Printer<'_>,
 ) -> Result<Exit, Failure> {
@@ -200,8 +200,8 @@ fn follow_task(
     loop {
         // Asked before the file is read: what was written before the end is printed before the end.
         let over = view.stage.rests() || super::ls::unattended(place, &view);
-        let current = match &job {
-            Some(_) => job_of(place, &view, job.clone())?,
+        let current = match job {
+            Some(_) => job_of(place, &view, job)?,
             None => view.job.clone().unwrap_or_default(),
         };
         if current != printer.job {
@@ -214,7 +214,7 @@ fn follow_task(
         }
         if let Some(file) = &mut open {
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).or_fail(Exit::Internal)?;
+            io::copy(file, &mut bytes).or_fail(Exit::Internal)?;
             printer.print(last_lines(&bytes, tail.take()));
         }
         if over || printer.console.is_gone() {

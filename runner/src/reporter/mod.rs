@@ -4,6 +4,7 @@
 pub mod agent_text;
 mod console;
 mod findings;
+mod lane;
 mod markdown;
 mod narration;
 mod paint;
@@ -14,6 +15,7 @@ pub mod words;
 
 pub use console::Console;
 pub use findings::{claim_lines, gate_lines};
+pub use lane::Lane;
 pub use markdown::comment;
 pub use narration::{Beat, Told, tell};
 pub use paint::{Paint, Tone};
