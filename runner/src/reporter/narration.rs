@@ -4,7 +4,8 @@
 use super::agent_text::one_line;
 use super::paint::Tone;
 use super::words::{counted, duration, short};
-use crate::event::{Checkout, Event, SealFacts};
+use crate::event::{Checkout, Event, EvidenceFacts, SealFacts};
+use crate::task::Spec;
 use crate::view::ended;
 
 /// What an event means for somebody who watches.
@@ -29,125 +30,117 @@ pub struct Told {
     pub text: String,
 }
 
-fn told(beat: Beat, tone: Tone, text: impl AsRef<str>) -> Told {
-    Told {
-        beat,
-        tone,
-        text: one_line(text.as_ref()),
-    }
-}
-
 /// Tells one event.
 pub fn tell(event: &Event) -> Told {
     use Beat::{Begins, Ends, Remark};
     use Tone::{Bad, Doubtful, Good, Quiet, Strong};
-    match event {
-        Event::Queued { spec, .. } => told(
-            Remark,
-            Quiet,
-            format!(
-                "asked for: {} in isolation {} on {}",
-                spec.agent,
-                spec.isolation.as_str(),
-                short(&spec.base)
-            ),
-        ),
-        Event::Preparing => told(Begins, Quiet, "prepares worktree and room"),
-        Event::Prepared { workspace, .. } => told(
+    let (beat, tone, text) = match event {
+        Event::Queued { spec, .. } => (Remark, Quiet, asked_for(spec)),
+        Event::Preparing => (Begins, Quiet, "prepares worktree and room".to_owned()),
+        Event::Prepared { workspace, .. } => (
             Remark,
             Quiet,
             format!("worktree is {}", workspace.display()),
         ),
         Event::Started { attempt, .. } => {
-            told(Begins, Strong, format!("agent works, attempt {attempt}"))
+            (Begins, Strong, format!("agent works, attempt {attempt}"))
         }
-        Event::Ended { outcome, .. } => {
-            let tone = if matches!(outcome.exit, sandbox::Exit::Code(0)) {
-                Good
-            } else {
-                Bad
-            };
-            told(
-                Ends,
-                tone,
-                format!(
-                    "agent {} after {}",
-                    ended(outcome),
-                    duration(outcome.elapsed_ms)
-                ),
-            )
-        }
-        Event::Sealing => told(Begins, Quiet, "reads the tree"),
+        Event::Ended { outcome, .. } => agent_ended(outcome),
+        Event::Sealing => (Begins, Quiet, "reads the tree".to_owned()),
         Event::Sealed { seal } => sealed(seal),
-        Event::Empty => told(Ends, Doubtful, "nothing was delivered"),
-        Event::Gating => told(Begins, Quiet, "gates judge"),
+        Event::Empty => (Ends, Doubtful, "nothing was delivered".to_owned()),
+        Event::Gating => (Begins, Quiet, "gates judge".to_owned()),
         Event::Judged { judgement } => judged(judgement),
-        Event::Recorded { evidence } => {
-            let how = if evidence.signed {
-                "signed"
-            } else {
-                "not signed"
-            };
-            told(
-                Remark,
-                Quiet,
-                format!("evidence {} ({how})", evidence.digest),
-            )
+        Event::Recorded { evidence } => (Remark, Quiet, recorded(evidence)),
+        Event::Rejected { again: true } => {
+            let text = "rejected; the agent gets it back with the reasons";
+            (Remark, Doubtful, text.to_owned())
         }
-        Event::Rejected { again: true } => told(
-            Remark,
-            Doubtful,
-            "rejected; the agent gets it back with the reasons",
-        ),
-        Event::Rejected { again: false } => told(Remark, Bad, "rejected"),
-        Event::Overridden { gate, reason, by } => told(
+        Event::Rejected { again: false } => (Remark, Bad, "rejected".to_owned()),
+        Event::Overridden { gate, reason, by } => (
             Remark,
             Doubtful,
             format!("{by} lets gate {gate} pass: {reason}"),
         ),
-        Event::Accepted { commit, branch } => told(
+        Event::Accepted { commit, branch } => (
             Remark,
             Good,
             format!("accepted: {} on {branch}", short(commit)),
         ),
-        Event::Landing { plan } => told(Begins, Quiet, format!("lands on {}", plan.target)),
-        Event::LandStep { step } => told(Remark, Quiet, format!("landing: {step:?}")),
+        Event::Landing { plan } => (Begins, Quiet, format!("lands on {}", plan.target)),
+        Event::LandStep { step } => (Remark, Quiet, format!("landing: {step:?}")),
         Event::Landed { target, commit } => {
-            told(Ends, Good, format!("{target} is now at {}", short(commit)))
+            (Ends, Good, format!("{target} is now at {}", short(commit)))
         }
-        Event::NotLanded { failure } => told(Ends, Bad, format!("not landed: {failure}")),
-        Event::Failed { failure } => told(Ends, Bad, format!("failed: {failure}")),
-        Event::Stopped { by, reason } => told(Ends, Doubtful, format!("stopped by {by}: {reason}")),
-        Event::Lost { reason } => told(Ends, Bad, format!("lost: {reason}")),
-        Event::Discarded { reason } => told(Ends, Quiet, format!("discarded: {reason}")),
-        Event::Checkout { checkout, reason } => {
-            let what = match checkout {
-                Checkout::Kept => "kept",
-                Checkout::Removed => "removed",
-            };
-            told(Remark, Quiet, format!("checkout {what}: {reason}"))
-        }
-        Event::Removed => told(Remark, Quiet, "removed from the list"),
+        Event::NotLanded { failure } => (Ends, Bad, format!("not landed: {failure}")),
+        Event::Failed { failure } => (Ends, Bad, format!("failed: {failure}")),
+        Event::Stopped { by, reason } => (Ends, Doubtful, format!("stopped by {by}: {reason}")),
+        Event::Lost { reason } => (Ends, Bad, format!("lost: {reason}")),
+        Event::Discarded { reason } => (Ends, Quiet, format!("discarded: {reason}")),
+        Event::Checkout {
+            checkout: Checkout::Kept,
+            reason,
+        } => (Remark, Quiet, format!("checkout kept: {reason}")),
+        Event::Checkout {
+            checkout: Checkout::Removed,
+            reason,
+        } => (Remark, Quiet, format!("checkout removed: {reason}")),
+        Event::Removed => (Remark, Quiet, "removed from the list".to_owned()),
+    };
+    Told {
+        beat,
+        tone,
+        text: one_line(&text),
     }
 }
 
-fn sealed(seal: &SealFacts) -> Told {
+type Words = (Beat, Tone, String);
+
+fn asked_for(spec: &Spec) -> String {
+    let isolation = spec.isolation.as_str();
+    format!(
+        "asked for: {} in isolation {isolation} on {}",
+        spec.agent,
+        short(&spec.base)
+    )
+}
+
+fn agent_ended(outcome: &sandbox::Outcome) -> Words {
+    let good = matches!(outcome.exit, sandbox::Exit::Code(0));
+    let text = format!(
+        "agent {} after {}",
+        ended(outcome),
+        duration(outcome.elapsed_ms)
+    );
+    (Beat::Ends, if good { Tone::Good } else { Tone::Bad }, text)
+}
+
+fn recorded(evidence: &EvidenceFacts) -> String {
+    let how = if evidence.signed {
+        "signed"
+    } else {
+        "not signed"
+    };
+    format!("evidence {} ({how})", evidence.digest)
+}
+
+fn sealed(seal: &SealFacts) -> Words {
     let text = match &seal.commit {
         Some(commit) => format!("sealed as commit {}", short(commit)),
         None => "sealed: nothing differs from the base".to_owned(),
     };
     if seal.problems.is_empty() {
-        return told(Beat::Ends, Tone::Good, text);
+        return (Beat::Ends, Tone::Good, text);
     }
     let problems = counted(seal.problems.len() as u64, "path");
-    told(
+    (
         Beat::Ends,
         Tone::Doubtful,
         format!("{text}; {problems} cannot be in a commit"),
     )
 }
 
-fn judged(judgement: &gates::Judgement) -> Told {
+fn judged(judgement: &gates::Judgement) -> Words {
     let of = |finding: gates::Finding| {
         let runs = judgement.gates.iter().filter(|run| run.finding == finding);
         runs.map(|run| run.gate.to_string())
@@ -171,5 +164,36 @@ fn judged(judgement: &gates::Judgement) -> Told {
         gates::Verdict::Rejected => Tone::Bad,
         gates::Verdict::CouldNotCheck => Tone::Doubtful,
     };
-    told(Beat::Ends, tone, format!("gates: {}", parts.join("; ")))
+    (Beat::Ends, tone, format!("gates: {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_chose_stays_within_its_line() {
+        let by = "mallory\n✓ accepted".to_owned();
+        let told = tell(&Event::Stopped {
+            by,
+            reason: "\u{1b}[2Jno reason".to_owned(),
+        });
+        assert_eq!(told.text, "stopped by mallory ✓ accepted: no reason");
+        assert_eq!(told.beat, Beat::Ends);
+    }
+
+    #[test]
+    fn gates_are_told_by_finding() {
+        let passed = gates::GateRun::of(gates::Gate::Commit, Vec::new());
+        let failed = gates::GateRun::of(gates::Gate::Stub, vec![gates::Reason::fail("a", "b")]);
+        let judgement = gates::Judgement {
+            gates: vec![passed, failed],
+            ..Default::default()
+        };
+        let told = tell(&Event::Judged {
+            judgement: Box::new(judgement),
+        });
+        assert_eq!(told.text, "gates: pass: commit; fail: stub");
+        assert_eq!(told.tone, Tone::Bad);
+    }
 }
