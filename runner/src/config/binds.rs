@@ -1,0 +1,172 @@
+//! Which host paths a room may show. Whatever could hand a room the engine's own state, the
+//! repository's git directory, the whole host or a daemon is refused, whoever asks for it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use super::origin::Given;
+
+/// Folders of the system in which daemons listen or the kernel speaks.
+const SYSTEM: &[(&str, &str)] = &[
+    ("/run", "where daemons listen"),
+    ("/var/run", "where daemons listen"),
+    ("/tmp/.X11-unix", "where the display listens"),
+    ("/proc", "the kernel's"),
+    ("/sys", "the kernel's"),
+    ("/dev", "the kernel's"),
+];
+
+/// A path that no room gets.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// It is not there, or cannot be reached.
+    #[error("{} from {origin} cannot be shown in a room", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+        /// Who asked.
+        origin: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It would open the room.
+    #[error("{} from {origin} is refused: it {relation} {}, {what}", path.display(), forbidden.display())]
+    Forbidden {
+        /// The path.
+        path: PathBuf,
+        /// Who asked.
+        origin: String,
+        /// `is`, `lies in` or `holds`.
+        relation: &'static str,
+        /// What it would show.
+        forbidden: PathBuf,
+        /// What that is.
+        what: &'static str,
+    },
+    /// Neither a file nor a folder.
+    #[error("{} from {origin} is refused: it is a {kind}", path.display())]
+    Special {
+        /// The path.
+        path: PathBuf,
+        /// Who asked.
+        origin: String,
+        /// `socket`, `pipe` or `device`.
+        kind: &'static str,
+    },
+}
+
+/// Paths that no room may see or hold.
+#[derive(Debug, Default)]
+pub struct Forbidden(Vec<(PathBuf, &'static str)>);
+
+impl Forbidden {
+    /// The system's own.
+    pub fn new() -> Self {
+        let mut forbidden = Self::default();
+        for (path, what) in SYSTEM {
+            forbidden.add(Path::new(path), what);
+        }
+        forbidden
+    }
+
+    /// One more path with what it is.
+    pub fn add(&mut self, path: &Path, what: &'static str) {
+        self.0.push((settled(path), what));
+    }
+
+    /// The path itself as the kernel will find it, or why no room gets it.
+    pub fn check(&self, wish: &Given<PathBuf>) -> Result<PathBuf, BindError> {
+        let origin = || wish.origin.to_string();
+        let missing = |source| BindError::Missing {
+            path: wish.value.clone(),
+            origin: origin(),
+            source,
+        };
+        let path = fs::canonicalize(&wish.value).map_err(missing)?;
+        for (forbidden, what) in &self.0 {
+            let relation = match (path.starts_with(forbidden), forbidden.starts_with(&path)) {
+                (true, true) => "is",
+                (true, false) => "lies in",
+                (false, true) => "holds",
+                (false, false) => continue,
+            };
+            let (path, forbidden) = (wish.value.clone(), forbidden.clone());
+            return Err(BindError::Forbidden {
+                path,
+                origin: origin(),
+                relation,
+                forbidden,
+                what,
+            });
+        }
+        let kind = fs::metadata(&path).map_err(missing)?.file_type();
+        let special = [
+            (kind.is_socket(), "socket"),
+            (kind.is_fifo(), "pipe"),
+            (kind.is_block_device() || kind.is_char_device(), "device"),
+        ];
+        match special.into_iter().find(|(is, _)| *is) {
+            Some((_, kind)) => Err(BindError::Special {
+                path: wish.value.clone(),
+                origin: origin(),
+                kind,
+            }),
+            None => Ok(path),
+        }
+    }
+}
+
+/// A path with its links followed as far as it exists.
+fn settled(path: &Path) -> PathBuf {
+    match (fs::canonicalize(path), path.parent(), path.file_name()) {
+        (Ok(path), _, _) => path,
+        (Err(_not_there), Some(parent), Some(name)) => settled(parent).join(name),
+        (Err(_not_there), _, _) => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Origin;
+
+    fn check(forbidden: &Forbidden, path: &Path) -> Result<PathBuf, BindError> {
+        forbidden.check(&Given::new(path.to_owned(), Origin::Flag("--ro")))
+    }
+
+    #[test]
+    fn what_would_open_the_room_is_refused() {
+        let host = tempfile::tempdir().unwrap();
+        let state = host.path().join("state");
+        let free = host.path().join("free");
+        for folder in [&state, &free, &state.join("deep")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        std::os::unix::fs::symlink(&state, free.join("link")).unwrap();
+        std::os::unix::net::UnixListener::bind(free.join("socket")).unwrap();
+        let mut forbidden = Forbidden::new();
+        forbidden.add(&state, "Airlock's state");
+        forbidden.add(
+            &host.path().join("absent/config"),
+            "Airlock's configuration",
+        );
+        assert!(check(&forbidden, &free).is_ok());
+        let relation = |path: &Path| match check(&forbidden, path) {
+            Err(BindError::Forbidden { relation, .. }) => relation,
+            Err(BindError::Special { kind, .. }) => kind,
+            Err(BindError::Missing { .. }) => "missing",
+            Ok(_) => "allowed",
+        };
+        assert_eq!(relation(&state), "is");
+        assert_eq!(relation(&state.join("deep")), "lies in");
+        assert_eq!(relation(host.path()), "holds");
+        assert_eq!(relation(&free.join("link")), "is");
+        assert_eq!(relation(&free.join("socket")), "socket");
+        assert_eq!(relation(&host.path().join("absent")), "missing");
+        assert_eq!(relation(Path::new("/")), "holds");
+        assert_eq!(relation(Path::new("/proc/self")), "lies in");
+    }
+}

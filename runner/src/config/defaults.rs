@@ -1,0 +1,17 @@
+//! What holds when nobody says otherwise.
+
+use crate::task::Bounds;
+
+/// The branch of a delivery.
+pub const BRANCH: &str = "airlock/{run}/{task}";
+
+/// The limits of an attempt; a repository's file may lower them.
+pub const BOUNDS: Bounds = Bounds {
+    timeout_ms: None,
+    grace_ms: 10_000,
+    output: 16 << 20,
+    pids: 512,
+    home: 1 << 30,
+    tmp: 1 << 30,
+    file_size: 512 << 20,
+};

@@ -1,0 +1,331 @@
+//! The sections of `config.toml` and `airlock.toml`, read into [`Wishes`]. Every key that is not
+//! listed here is refused; so is a key of the repository's file that only a user may set.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gates::Gate;
+
+use super::agents::Agent;
+use super::document::{ConfigError, Document, Section, Source};
+use super::environment::EnvEntry;
+use super::origin::Given;
+use super::wishes::{GateWishes, Limits, Wishes};
+use super::{branch, quantity, words};
+
+/// Reads a file. `home` stands for `~` in paths.
+pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes, ConfigError> {
+    let document = Document::parse(source, bytes)?;
+    let root = document.root();
+    root.only(&["task", "sandbox", "agent", "gates", "protect", "merge"])?;
+    let mut wishes = Wishes::default();
+    task(&root.section("task")?, &mut wishes, document.source())?;
+    sandbox(&root.section("sandbox")?, &mut wishes, home)?;
+    let agents = root.section("agent")?;
+    for name in agents.keys() {
+        let agent = Agent::read(&agents.section(&name)?)?;
+        wishes
+            .agents
+            .insert(name.clone(), Given::new(agent, agents.origin(&name)));
+    }
+    wishes.gates = gates(&root.section("gates")?)?;
+    let protect = root.section("protect")?;
+    protect.only(&["paths", "allow"])?;
+    wishes.protect = protect.texts("paths")?;
+    wishes.allow = protect.texts("allow")?;
+    let merge = root.section("merge")?;
+    merge.only(&["into", "style"])?;
+    wishes.into = merge.read("into", |name| branch::check(name).map(|()| name.to_owned()))?;
+    wishes.style = merge.read("style", words::style)?;
+    Ok(wishes)
+}
+
+fn task(section: &Section<'_>, wishes: &mut Wishes, source: &Source) -> Result<(), ConfigError> {
+    section.only(&[
+        "agent",
+        "attempts",
+        "base",
+        "branch",
+        "cleanup",
+        "isolation",
+        "note_file",
+        "timeout",
+    ])?;
+    if *source == Source::Repository {
+        for (key, why) in [
+            (
+                "base",
+                "this file is read from the base, so it cannot choose it",
+            ),
+            (
+                "agent",
+                "which agent gets your credentials is set in your own config.toml or by --agent",
+            ),
+        ] {
+            if section.text(key)?.is_some() {
+                return Err(section.bad(key, &why));
+            }
+        }
+    }
+    wishes.agent = section.text("agent")?;
+    wishes.base = section.text("base")?;
+    wishes.branch = section.read("branch", |template| {
+        branch::fill(template, "run", "task", "agent").map(|_| template.to_owned())
+    })?;
+    wishes.cleanup = section.read("cleanup", words::cleanup)?;
+    wishes.isolation = section.read("isolation", words::isolation)?;
+    wishes.note_file = section.read("note_file", |path| {
+        note_file(path).map(|()| path.to_owned())
+    })?;
+    wishes.limits.timeout_ms = section.read("timeout", quantity::duration_ms)?;
+    wishes.attempts = match section.number("attempts")? {
+        None => None,
+        Some(number) => match attempts(number.value) {
+            Ok(count) => Some(Given::new(count, number.origin)),
+            Err(problem) => return Err(section.bad("attempts", &problem)),
+        },
+    };
+    Ok(())
+}
+
+fn sandbox(
+    section: &Section<'_>,
+    wishes: &mut Wishes,
+    home: Option<&Path>,
+) -> Result<(), ConfigError> {
+    section.only(&[
+        "env",
+        "file_size",
+        "grace",
+        "home",
+        "net",
+        "output",
+        "pids",
+        "ro",
+        "rw",
+        "tmp",
+    ])?;
+    wishes.net = section.read("net", words::net)?;
+    wishes.ro = paths(section, "ro", home)?;
+    wishes.rw = paths(section, "rw", home)?;
+    wishes.env = EnvEntry::list(section, "env")?;
+    let pids = section.number("pids")?;
+    if let Some(problem) = pids.as_ref().and_then(|pids| pids_problem(pids.value)) {
+        return Err(section.bad("pids", &problem));
+    }
+    wishes.limits = Limits {
+        timeout_ms: wishes.limits.timeout_ms.take(),
+        grace_ms: section.read("grace", quantity::duration_ms)?,
+        pids,
+        home: section.read("home", quantity::bytes)?,
+        tmp: section.read("tmp", quantity::bytes)?,
+        output: section.read("output", quantity::bytes)?,
+        file_size: section.read("file_size", quantity::bytes)?,
+    };
+    Ok(())
+}
+
+fn paths(
+    section: &Section<'_>,
+    key: &str,
+    home: Option<&Path>,
+) -> Result<Vec<Given<PathBuf>>, ConfigError> {
+    let texts = section.texts(key)?;
+    texts
+        .into_iter()
+        .map(|text| match (text.value.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => Ok(Given::new(home.join(rest), text.origin)),
+            (Some(_), None) => Err(section.bad(key, &"HOME is not set, so ~ means nothing")),
+            (None, _) if text.value.starts_with('/') => Ok(text.map(PathBuf::from)),
+            (None, _) => Err(section.bad(
+                key,
+                &format!("{:?} is neither absolute nor below ~/", text.value),
+            )),
+        })
+        .collect()
+}
+
+/// `[gates] NAME = "MODE"`, or a section `[gates.NAME]` with `mode` and more.
+fn gates(section: &Section<'_>) -> Result<GateWishes, ConfigError> {
+    let known: Vec<&str> = Gate::ALL
+        .iter()
+        .map(|gate| gate.name())
+        .chain(["skip"])
+        .collect();
+    section.only(&known)?;
+    let mut wishes = GateWishes {
+        skip: section.texts("skip")?,
+        ..GateWishes::default()
+    };
+    for gate in Gate::ALL {
+        let name = gate.name();
+        let word = match section.text(name) {
+            Ok(Some(_)) => section.read(name, |word| words::gate_word(gate, word))?,
+            Ok(None) => None,
+            Err(_not_a_word) => one_gate(&section.section(name)?, gate, &mut wishes)?,
+        };
+        if let Some(word) = word {
+            set(&mut wishes, gate, word);
+        }
+    }
+    Ok(wishes)
+}
+
+fn one_gate(
+    section: &Section<'_>,
+    gate: Gate,
+    wishes: &mut GateWishes,
+) -> Result<Option<Given<words::GateWord>>, ConfigError> {
+    match gate {
+        Gate::Stub => {
+            section.only(&["mode", "python", "skip"])?;
+            wishes.python = section.read("python", str::parse)?;
+            wishes.skip.extend(section.texts("skip")?);
+        }
+        Gate::Audit => {
+            section.only(&["mode", "max_file"])?;
+            wishes.max_file = section.read("max_file", quantity::bytes)?;
+        }
+        Gate::Commit | Gate::Tree | Gate::Diagram => section.only(&["mode"])?,
+    }
+    section.read("mode", |word| words::gate_word(gate, word))
+}
+
+/// Sets a gate to a word.
+pub fn set(wishes: &mut GateWishes, gate: Gate, word: Given<words::GateWord>) {
+    match word.value {
+        words::GateWord::Mode(mode) => {
+            wishes.modes.insert(gate, Given::new(mode, word.origin));
+        }
+        words::GateWord::Figures(figures) => {
+            wishes.diagram = Some(Given::new(figures, word.origin))
+        }
+    }
+}
+
+/// Attempts within reason.
+pub fn attempts(count: u64) -> Result<u32, String> {
+    match u32::try_from(count) {
+        Ok(count @ 1..=100) => Ok(count),
+        Ok(_) | Err(_) => Err(format!("{count} is not from 1 to 100")),
+    }
+}
+
+/// Why a number of processes makes no sense.
+pub fn pids_problem(pids: u64) -> Option<String> {
+    let range = 8..=1_000_000;
+    (!range.contains(&pids)).then(|| format!("{pids} is not from 8 to 1000000"))
+}
+
+/// A path within the worktree, such as `notes/done.md`.
+pub fn note_file(path: &str) -> Result<(), String> {
+    let part_is_bad = |part: &str| {
+        part.is_empty() || part == "." || part == ".." || part.eq_ignore_ascii_case(".git")
+    };
+    if path.contains('\0') || path.split('/').any(part_is_bad) {
+        return Err(format!(
+            "{path:?} is not a path within the worktree, such as notes/done.md"
+        ));
+    }
+    Ok(())
+}
+
+/// Names of all agents that two places and the program know.
+pub fn agent_names(places: &[&BTreeMap<String, Given<Agent>>]) -> Vec<String> {
+    let mut names: Vec<String> = places
+        .iter()
+        .flat_map(|agents| agents.keys().cloned())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{Isolation, Net, Style};
+
+    fn user(text: &str) -> Result<Wishes, ConfigError> {
+        let source = Source::User(PathBuf::from("/home/a/.config/airlock/config.toml"));
+        read(source, text.as_bytes(), Some(Path::new("/home/a")))
+    }
+
+    fn repository(text: &str) -> Result<Wishes, ConfigError> {
+        read(Source::Repository, text.as_bytes(), None)
+    }
+
+    #[test]
+    fn every_section_is_read() {
+        let wishes = user(
+            r#"
+            [task]
+            branch = "wip/{task}"
+            attempts = 3
+            timeout = "2h"
+            isolation = "session"
+            [sandbox]
+            net = "host"
+            ro = ["~/.cargo", "/opt/x"]
+            env = ["A=1", "B"]
+            pids = 100
+            tmp = "64M"
+            [agent.mine]
+            command = ["mine", "{prompt}"]
+            [gates]
+            audit = "warn"
+            skip = ["tests/data/"]
+            [gates.stub]
+            python = "3.12"
+            [gates.diagram]
+            mode = "lint"
+            [protect]
+            paths = ["Makefile"]
+            [merge]
+            into = "develop"
+            style = "squash"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(wishes.isolation.unwrap().value, Isolation::Session);
+        assert_eq!(wishes.net.unwrap().value, Net::Host);
+        assert_eq!(wishes.ro[0].value, Path::new("/home/a/.cargo"));
+        assert_eq!(wishes.env[1].value, EnvEntry::Pass("B".to_owned()));
+        assert_eq!(wishes.limits.timeout_ms.unwrap().value, 7_200_000);
+        assert_eq!(wishes.limits.tmp.unwrap().value, 64 << 20);
+        assert_eq!(wishes.agents["mine"].value.command, ["mine", "{prompt}"]);
+        assert_eq!(wishes.gates.modes[&Gate::Audit].value, gates::Mode::Warn);
+        assert_eq!(
+            wishes.gates.diagram.unwrap().value,
+            gates::DiagramMode::Lint
+        );
+        assert_eq!(wishes.gates.skip[0].value, "tests/data/");
+        assert_eq!(wishes.style.unwrap().value, Style::Squash);
+    }
+
+    #[test]
+    fn messages_name_file_line_and_remedy() {
+        let text = |error: ConfigError| error.to_string();
+        insta::assert_snapshot!(text(user("[sandbx]\n").unwrap_err()), @"/home/a/.config/airlock/config.toml:1: unknown key `sandbx`, did you mean `sandbox`?");
+        insta::assert_snapshot!(text(user("[task]\ntimeout = \"10\"\n").unwrap_err()), @r#"/home/a/.config/airlock/config.toml:2: bad value for `task.timeout`: "10" has no unit: write 10s for seconds or 10m for minutes"#);
+        insta::assert_snapshot!(text(user("[task]\nattempts = 0\n").unwrap_err()), @"/home/a/.config/airlock/config.toml:2: bad value for `task.attempts`: 0 is not from 1 to 100");
+        insta::assert_snapshot!(text(user("[sandbox]\nro = [\"lib\"]\n").unwrap_err()), @r#"/home/a/.config/airlock/config.toml:2: bad value for `sandbox.ro`: "lib" is neither absolute nor below ~/"#);
+        insta::assert_snapshot!(text(user("[gates]\nstubs = \"warn\"\n").unwrap_err()), @"/home/a/.config/airlock/config.toml:2: unknown key `gates.stubs`, did you mean `stub`?");
+        insta::assert_snapshot!(text(user("[gates]\nstub = 3\n").unwrap_err()), @"/home/a/.config/airlock/config.toml:2: `gates.stub` is the number 3, expected a section");
+        insta::assert_snapshot!(text(user("[agent.x]\nenv = []\n").unwrap_err()), @r#"/home/a/.config/airlock/config.toml:1: bad value for `agent.x.command`: an agent needs a program, such as ["my-agent", "{prompt}"]"#);
+    }
+
+    #[test]
+    fn the_repository_does_not_choose_its_own_base_or_whose_credentials_are_used() {
+        insta::assert_snapshot!(repository("[task]\nbase = \"v1\"\n").unwrap_err(), @"airlock.toml:2: bad value for `task.base`: this file is read from the base, so it cannot choose it");
+        insta::assert_snapshot!(repository("[task]\nagent = \"codex\"\n").unwrap_err(), @"airlock.toml:2: bad value for `task.agent`: which agent gets your credentials is set in your own config.toml or by --agent");
+    }
+
+    #[test]
+    fn notes_lie_within_the_worktree() {
+        assert!(note_file("a/b.md").is_ok());
+        for bad in ["", "/a", "../a", "a/../b", ".git/x", "a//b"] {
+            assert!(note_file(bad).is_err(), "{bad:?}");
+        }
+    }
+}

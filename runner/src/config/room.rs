@@ -1,0 +1,101 @@
+//! How the agent is kept: isolation, limits, environment, and the host paths that its room shows.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::agents::Agent;
+use super::binds::Forbidden;
+use super::defaults::BOUNDS;
+use super::environment::{EnvEntry, Environment};
+use super::origin::{Given, Origin};
+use super::places;
+use super::scene::Scene;
+use super::wishes::Limits;
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::task::{Bounds, Isolation, Net};
+
+/// Paths as the kernel will find them, each with the place that asks for it.
+pub(super) type Bound = Vec<(PathBuf, Origin)>;
+
+impl Scene<'_> {
+    pub(super) fn isolation(&self) -> Given<Isolation> {
+        let width = |mode: &Isolation| !mode.confined();
+        let chosen = self
+            .layers
+            .narrow(|wishes| wishes.isolation.as_ref(), width);
+        chosen
+            .cloned()
+            .unwrap_or_else(|| Given::default(Isolation::Sandbox))
+    }
+
+    pub(super) fn net(&self) -> Given<Net> {
+        let chosen = self
+            .layers
+            .narrow(|wishes| wishes.net.as_ref(), |net| matches!(net, Net::Host));
+        chosen.cloned().unwrap_or_else(|| Given::default(Net::None))
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        let limit = |of: fn(&Limits) -> Option<&Given<u64>>| {
+            self.layers
+                .narrow(|wishes| of(&wishes.limits), |number| *number)
+                .map(|limit| limit.value)
+        };
+        Bounds {
+            timeout_ms: limit(|limits| limits.timeout_ms.as_ref()).or(BOUNDS.timeout_ms),
+            grace_ms: limit(|limits| limits.grace_ms.as_ref()).unwrap_or(BOUNDS.grace_ms),
+            output: limit(|limits| limits.output.as_ref()).unwrap_or(BOUNDS.output),
+            pids: limit(|limits| limits.pids.as_ref()).unwrap_or(BOUNDS.pids),
+            home: limit(|limits| limits.home.as_ref()).unwrap_or(BOUNDS.home),
+            tmp: limit(|limits| limits.tmp.as_ref()).unwrap_or(BOUNDS.tmp),
+            file_size: limit(|limits| limits.file_size.as_ref()).unwrap_or(BOUNDS.file_size),
+        }
+    }
+
+    pub(super) fn environment(
+        &self,
+        profile: Option<&Given<Agent>>,
+    ) -> Result<Environment, Failure> {
+        let of_agent = profile
+            .into_iter()
+            .flat_map(|profile| profile.value.env.iter());
+        let of_places = self.layers.lists(|wishes| &wishes.env);
+        let entries: Vec<Given<EnvEntry>> = of_agent.chain(of_places).cloned().collect();
+        Environment::gather(&entries, self.caller).or_fail(Exit::Usage)
+    }
+
+    /// The paths that the room shows, as the kernel will find them.
+    pub(super) fn binds(&self) -> Result<(Bound, Bound), Failure> {
+        let mut forbidden = Forbidden::new();
+        forbidden.add(self.root.path(), "Airlock's own state");
+        if let Some(folder) = places::folder(self.caller) {
+            forbidden.add(&folder, "Airlock's configuration");
+        }
+        forbidden.add(
+            self.repository.common_dir(),
+            "the repository's git directory",
+        );
+        forbidden.add(
+            &self.repository.room_path(),
+            "where the task's own worktree appears",
+        );
+        if let Some(folder) = self.caller.get(OsStr::new("XDG_RUNTIME_DIR")) {
+            forbidden.add(Path::new(folder), "where your daemons listen");
+        }
+        let check = |wishes: Vec<&Given<PathBuf>>| -> Result<Bound, Failure> {
+            wishes
+                .into_iter()
+                .map(|wish| {
+                    Ok((
+                        forbidden.check(wish).or_fail(Exit::Usage)?,
+                        wish.origin.clone(),
+                    ))
+                })
+                .collect()
+        };
+        Ok((
+            check(self.layers.lists(|wishes| &wishes.ro))?,
+            check(self.layers.lists(|wishes| &wishes.rw))?,
+        ))
+    }
+}

@@ -1,0 +1,155 @@
+//! Everything that a resolution looks at, and the [`Spec`] that comes of it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use worktrees::Repository;
+
+use super::agents::{Agent, PROMPT_FILE};
+use super::command::Chosen;
+use super::defaults::BRANCH;
+use super::environment::Environment;
+use super::layers::Layers;
+use super::origin::Given;
+use super::room::Bound;
+use super::{branch, profile, protect};
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::home::StateRoot;
+use crate::task::{Cleanup, Secrets, Spec, TaskId};
+
+/// Everything that a resolution looks at.
+pub(super) struct Scene<'s> {
+    pub(super) layers: Layers<'s>,
+    pub(super) repository: &'s Repository,
+    pub(super) root: &'s StateRoot,
+    pub(super) caller: &'s BTreeMap<OsString, OsString>,
+    pub(super) built_in: BTreeMap<String, Given<Agent>>,
+}
+
+impl Scene<'_> {
+    /// The task, with the base given as an object id and the time in seconds since 1970.
+    pub(super) fn spec(&self, base: String, now: i64) -> Result<(Spec, Secrets), Failure> {
+        let layers = &self.layers;
+        let task = match layers.pick(|wishes| wishes.task.as_ref()) {
+            Some(task) => task.value.clone(),
+            None => fresh_id(now)?,
+        };
+        let attempts = layers
+            .pick(|wishes| wishes.attempts.as_ref())
+            .map_or(1, |attempts| attempts.value);
+        let chosen = self.agent(attempts)?;
+        let isolation = self.isolation();
+        let net = self.net();
+        let environment = self.environment(chosen.profile)?;
+        let (ro, rw) = self.binds()?;
+        let landing = self.landing(isolation.value)?;
+        let mut origins = self.origins(&chosen, &environment);
+        for (kind, paths) in [("ro", &ro), ("rw", &rw)] {
+            let shown = paths
+                .iter()
+                .map(|(path, origin)| (format!("{kind} {}", path.display()), origin.to_string()));
+            origins.extend(shown);
+        }
+        let paths = |bound: Bound| bound.into_iter().map(|(path, _)| path).collect();
+        let spec = Spec {
+            run: task.to_string(),
+            goal: self.goal(&chosen),
+            branch: self.branch(&task, &chosen)?,
+            agent: chosen.name,
+            argv: chosen.argv,
+            isolation: isolation.value,
+            base,
+            into: landing.into,
+            merge: landing.merge,
+            merge_allowed: landing.allowed,
+            allow_unconfined: landing.unconfined,
+            cleanup: layers
+                .pick(|wishes| wishes.cleanup.as_ref())
+                .map_or(Cleanup::OnSuccess, |when| when.value),
+            attempts,
+            net: net.value,
+            ro: paths(ro),
+            rw: paths(rw),
+            env: environment.set,
+            pass_env: environment.pass,
+            bounds: self.bounds(),
+            note: layers
+                .pick(|wishes| wishes.note.as_ref())
+                .map(|note| note.value.clone()),
+            note_file: layers
+                .pick(|wishes| wishes.note_file.as_ref())
+                .map(|path| path.value.clone()),
+            allow: layers
+                .lists(|wishes| &wishes.allow)
+                .iter()
+                .flat_map(|path| protect::allowed(&path.value))
+                .collect(),
+            protect: self.protected(),
+            profile: profile(&layers.stronger(), layers.user, layers.repository),
+            origins,
+            task,
+        };
+        Ok((spec, environment.secrets))
+    }
+
+    /// What is to be done, for people. The file of `{prompt_file}` is written from it, so there it is
+    /// the prompt.
+    fn goal(&self, chosen: &Chosen<'_>) -> Option<String> {
+        let prompt = self.layers.pick(|wishes| wishes.prompt.as_ref());
+        let goal = self.layers.pick(|wishes| wishes.goal.as_ref());
+        let in_file = chosen
+            .argv
+            .iter()
+            .any(|word| word.to_string_lossy().contains(PROMPT_FILE));
+        let goal = if in_file {
+            prompt.or(goal)
+        } else {
+            goal.or(prompt)
+        };
+        goal.map(|goal| goal.value.clone())
+    }
+
+    fn branch(&self, task: &TaskId, chosen: &Chosen<'_>) -> Result<String, Failure> {
+        let template = self.layers.pick(|wishes| wishes.branch.as_ref());
+        let template = template.map_or(BRANCH, |template| &template.value);
+        let slug = branch::slug(&chosen.name);
+        branch::fill(template, task.as_str(), task.as_str(), &slug).or_fail(Exit::Usage)
+    }
+
+    fn protected(&self) -> Vec<String> {
+        let further = self.layers.lists(|wishes| &wishes.protect).into_iter();
+        let usual = protect::DEFAULT.iter().map(|pattern| (*pattern).to_owned());
+        usual
+            .chain(further.map(|pattern| pattern.value.clone()))
+            .collect()
+    }
+
+    /// Where each setting that matters for trust came from.
+    fn origins(&self, chosen: &Chosen<'_>, environment: &Environment) -> BTreeMap<String, String> {
+        let mut origins = BTreeMap::from([
+            ("command".to_owned(), chosen.origin.to_string()),
+            ("isolation".to_owned(), self.isolation().origin.to_string()),
+            ("net".to_owned(), self.net().origin.to_string()),
+        ]);
+        if let Some(unconfined) = self.layers.pick(|wishes| wishes.allow_unconfined.as_ref()) {
+            origins.insert("allow_unconfined".to_owned(), unconfined.origin.to_string());
+        }
+        let allow = self.layers.lists(|wishes| &wishes.allow).into_iter();
+        origins
+            .extend(allow.map(|path| (format!("allow {}", path.value), path.origin.to_string())));
+        let names = environment.origins.iter();
+        origins.extend(names.map(|(name, origin)| (format!("env {name}"), origin.clone())));
+        origins
+    }
+}
+
+/// A new id of time and chance.
+fn fresh_id(now: i64) -> Result<TaskId, Failure> {
+    let mut chance = [0u8; 4];
+    rustix::rand::getrandom(&mut chance, rustix::rand::GetRandomFlags::empty())
+        .or_fail(Exit::Internal)?;
+    Ok(TaskId::fresh(
+        now.unsigned_abs(),
+        u32::from_le_bytes(chance),
+    ))
+}
