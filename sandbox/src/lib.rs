@@ -1,1 +1,58 @@
 //! Airlock: the locked room.
+//!
+//! A task's room is a holder process with user, mount and network namespaces and a finished file tree in them; each
+//! job is a bubblewrap of its own that joins these, with our warden as its pid 1 and a keeper outside.
+//!
+//! ```text
+//! supervisor ── Room::open ──▶ holder: takes what is shown, gives up root, builds the tree, drops the host's root
+//!            └─ Room::start ─▶ keeper ── joins the holder's namespaces ──▶ bwrap ──▶ warden (pid 1) ──▶ command
+//! ```
+//!
+//! What holds: the command sees no file, process, socket or variable of the host but those that the spec shows; it
+//! cannot write but in its worktree, its git view, HOME, /tmp and named paths; it cannot outlive its keeper, forge how
+//! it ended, or gain a privilege. What is not promised: hiding objects of other branches, limits on memory and disk
+//! (not yet), and anything at all for jobs started by [`start_unconfined`].
+//!
+//! Must never fall back to less than the whole room, and knows nothing of git, SQL or tokio.
+
+mod account;
+mod attach;
+mod bwrap;
+mod control;
+mod diagnose;
+mod durable;
+mod environment;
+mod error;
+mod herd;
+mod hidden;
+mod holder;
+mod identity;
+mod judge;
+mod keeper;
+mod launch;
+mod lock;
+mod meta;
+mod outcome;
+mod policy;
+mod probe;
+mod room;
+mod seccomp;
+mod spec;
+mod sys;
+mod warden;
+mod wire;
+
+pub use attach::{Attached, Keeper, attach};
+pub use bwrap::find_bwrap;
+pub use control::{Swept, control, sweep};
+pub use environment::{chosen_environment, room_environment};
+pub use error::{ControlError, RoomError, Unavailable};
+pub use hidden::hidden;
+pub use judge::{ConfineError, JudgeLimits, confine_judge};
+pub use keeper::Order;
+pub use lock::{HeldLock, LockError};
+pub use meta::{JobState, LogSize, Meta, MetaError};
+pub use outcome::{Exit, Outcome};
+pub use probe::{Wall, WallState, Walls, probe};
+pub use room::{Room, start_unconfined};
+pub use spec::{GitView, JobSpec, Limits, Net, RoomSpec};

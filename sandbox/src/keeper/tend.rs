@@ -1,0 +1,494 @@
+//! The keeper's one loop: output, reports, orders and the clock, until nobody of the job is left.
+//!
+//! Must never wait for anything without a bound but for the job itself, and must never write a final state twice.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{OFlag, open};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::stat::Mode;
+
+use super::charge::{Charge, Happening, Streams};
+use super::output::Log;
+use super::serve::{Order, Reply, Server};
+use super::{KeeperAnswer, KeeperSpec, Teller, enter, file_name};
+use crate::error::Fault;
+use crate::meta::{JobState, Meta, now_ms};
+use crate::outcome::Exit;
+use crate::spec::JobSpec;
+
+/// The walls must stand by then.
+const START: Duration = Duration::from_secs(30);
+/// How long the output may stay open after the command's end.
+const DRAIN: Duration = Duration::from_millis(500);
+/// Between two rounds of killing a bare job.
+const AGAIN: Duration = Duration::from_millis(5);
+const PIECE: usize = 64 << 10;
+
+/// Where the job is.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    Starting {
+        until: Instant,
+    },
+    Running,
+    /// TERM was sent.
+    Stopping {
+        kill_at: Instant,
+    },
+    /// The command is over; its output may not be.
+    Draining {
+        until: Instant,
+    },
+    /// KILL was sent.
+    Killed {
+        again_at: Instant,
+    },
+}
+
+struct Tending<'job> {
+    job: &'job JobSpec,
+    meta: Meta,
+    teller: &'job mut Teller,
+    log: Option<Log>,
+    charge: Charge,
+    server: Server,
+    signals: SignalFd,
+    output: Option<OwnedFd>,
+    phase: Phase,
+    up: bool,
+    gone: bool,
+    started: Option<Instant>,
+    ended: Option<Instant>,
+    deadline: Option<Instant>,
+    frozen: Option<Instant>,
+    /// Why we ended it, if we did.
+    cause: Option<Exit>,
+    not_started: Option<String>,
+}
+
+/// Sees the job through. An error means that nothing was run.
+pub(crate) fn tend(spec: &KeeperSpec, meta: Meta, teller: &mut Teller) -> Result<(), Fault> {
+    let job = &spec.job;
+    let log = Log::create(&job.dir, job.output_cap)
+        .map_err(|error| Fault::at("make the log", &job.dir, error))?;
+    let signals = watch_signals().map_err(|errno| Fault::step("watch signals", errno))?;
+    let name = file_name(&spec.task, &job.job, "sock");
+    let server = Server::listen(&spec.locks, &name)
+        .map_err(|error| Fault::at("listen for orders", spec.locks.join(&name), error))?;
+    let (output, theirs) = nix::unistd::pipe2(OFlag::O_CLOEXEC)
+        .map_err(|errno| Fault::step("make the output's pipe", errno))?;
+    rustix::io::ioctl_fionbio(&output, true)
+        .map_err(|errno| Fault::step("make the output's pipe", errno))?;
+    let charge = Charge::begin(
+        spec,
+        Streams {
+            input: input(&job.stdin)?,
+            output: theirs,
+        },
+    )?;
+    let mut tending = Tending {
+        job,
+        meta,
+        teller,
+        log: Some(log),
+        charge,
+        server,
+        signals,
+        output: Some(output),
+        phase: Phase::Starting {
+            until: Instant::now() + START,
+        },
+        up: false,
+        gone: false,
+        started: None,
+        ended: None,
+        deadline: None,
+        frozen: None,
+        cause: None,
+        not_started: None,
+    };
+    // While bubblewrap builds: the disk's time and its time are the same time.
+    tending.record(JobState::Starting);
+    if spec.entrance.is_none() {
+        tending.happened(Happening::Up);
+    }
+    while !tending.over() {
+        tending.turn()?;
+    }
+    tending.finish()
+}
+
+fn watch_signals() -> nix::Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    mask.add(Signal::SIGTERM);
+    mask.thread_block()?;
+    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+}
+
+/// Standard input of the job: the bytes it is given, then end of file.
+fn input(bytes: &[u8]) -> Result<OwnedFd, Fault> {
+    let path = if bytes.is_empty() {
+        None
+    } else {
+        Some(enter::memory(bytes).map_err(|error| Fault::step("prepare standard input", error))?)
+    };
+    let name = match &path {
+        None => "/dev/null".to_owned(),
+        // Opened anew: the job shall not write what it reads, nor move our place in it.
+        Some(file) => format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)),
+    };
+    open(
+        name.as_str(),
+        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|errno| Fault::step("prepare standard input", errno))
+}
+
+impl Tending<'_> {
+    fn over(&self) -> bool {
+        self.gone && self.output.is_none()
+    }
+
+    /// Waits for the next thing to happen and deals with it.
+    fn turn(&mut self) -> Result<(), Fault> {
+        let (signals, output, listener, clients) = self.wait()?;
+        if signals {
+            self.take_signals();
+        }
+        if output {
+            self.take_output();
+        }
+        for happening in self.charge.listen() {
+            self.happened(happening);
+        }
+        if listener {
+            self.server.admit();
+        }
+        // From the end, so that a client that leaves does not move the others.
+        for index in clients.into_iter().rev() {
+            if let Some(order) = self.server.order(index) {
+                self.obey(index, order);
+            }
+        }
+        self.clock();
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<(bool, bool, bool, Vec<usize>), Fault> {
+        let end = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut ends = vec![end(self.signals.as_fd()), end(self.server.listener.as_fd())];
+        let first_client = ends.len();
+        ends.extend(
+            self.server
+                .clients
+                .iter()
+                .map(|client| end(client.socket.as_fd())),
+        );
+        let output_at = ends.len();
+        ends.extend(self.output.iter().map(|output| end(output.as_fd())));
+        ends.extend(self.charge.descriptors().into_iter().map(end));
+        match poll(&mut ends, self.patience()) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(errno) => return Err(Fault::step("wait for the job", errno)),
+        }
+        let ready = |index: usize| ends.get(index).is_some_and(|end| end.any() == Some(true));
+        let clients = (first_client..output_at).filter(|index| ready(*index));
+        Ok((
+            ready(0),
+            self.output.is_some() && ready(output_at),
+            ready(1),
+            clients.map(|index| index - first_client).collect(),
+        ))
+    }
+
+    /// Until the next moment at which the clock has something to do.
+    fn patience(&self) -> PollTimeout {
+        let next = match self.phase {
+            Phase::Starting { until } | Phase::Draining { until } => Some(until),
+            Phase::Stopping { kill_at } => Some(kill_at),
+            Phase::Killed { again_at } => Some(again_at),
+            Phase::Running if self.frozen.is_some() => None,
+            Phase::Running => self.deadline,
+        };
+        let Some(next) = next else {
+            return PollTimeout::NONE;
+        };
+        let left = next.saturating_duration_since(Instant::now());
+        // Rounded up: a moment too early would turn this loop in circles.
+        let millis = left.as_millis().saturating_add(u128::from(!left.is_zero()));
+        PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX))
+            .unwrap_or(PollTimeout::NONE)
+    }
+
+    fn take_signals(&mut self) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            if i32::try_from(signal.ssi_signo) == Ok(Signal::SIGTERM as i32) {
+                let cause = Exit::Stopped {
+                    by: "signal".into(),
+                    reason: format!("the keeper was sent SIGTERM by process {}", signal.ssi_pid),
+                };
+                self.stop(cause, self.job.grace_ms);
+            }
+        }
+    }
+
+    fn take_output(&mut self) {
+        let Some(output) = &self.output else { return };
+        let mut piece = vec![0; PIECE];
+        match rustix::io::read(output, &mut piece) {
+            Ok(0) => self.output = None,
+            Ok(count) => {
+                if let (Some(log), Some(bytes)) = (&mut self.log, piece.get(..count)) {
+                    log.take(bytes);
+                }
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(_) => self.output = None,
+        }
+    }
+
+    fn happened(&mut self, happening: Happening) {
+        match happening {
+            Happening::Up => {
+                self.up = true;
+                self.teller.tell(&KeeperAnswer::Kept);
+                for happening in self.charge.go() {
+                    self.happened(happening);
+                }
+            }
+            Happening::Started => {
+                let now = Instant::now();
+                self.started = Some(now);
+                self.meta.started_ms = Some(now_ms());
+                self.deadline = self
+                    .job
+                    .timeout_ms
+                    .map(|time| now + Duration::from_millis(time));
+                if matches!(self.phase, Phase::Starting { .. }) {
+                    self.phase = Phase::Running;
+                    self.record(JobState::Running);
+                }
+            }
+            Happening::NotStarted(reason) => self.not_started = Some(reason),
+            Happening::Exited(code) => {
+                self.meta.code = Some(code);
+                self.command_ended();
+            }
+            Happening::Signalled(signal) => {
+                self.meta.signal = Some(signal);
+                self.command_ended();
+            }
+            Happening::Frozen(done) => self.froze(done),
+            Happening::Thawed => {
+                let frozen = self.frozen.take();
+                if let (Some(since), Some(deadline)) = (frozen, self.deadline) {
+                    // The time that it stood still is not its own.
+                    self.deadline = Some(deadline + since.elapsed());
+                }
+                self.server.reply_all_waiting(&Reply::Done);
+            }
+            Happening::Gone => {
+                self.gone = true;
+                self.ended.get_or_insert_with(Instant::now);
+            }
+        }
+    }
+
+    fn froze(&mut self, done: bool) {
+        if done {
+            self.frozen.get_or_insert_with(Instant::now);
+            self.server.reply_all_waiting(&Reply::Done);
+        } else {
+            let reason = "some process did not stop in time".to_owned();
+            self.server.reply_all_waiting(&Reply::Refused { reason });
+        }
+    }
+
+    fn command_ended(&mut self) {
+        self.ended = Some(Instant::now());
+        // Whoever was sent TERM with it keeps the grace.
+        if matches!(self.phase, Phase::Running | Phase::Starting { .. }) {
+            self.phase = Phase::Draining {
+                until: Instant::now() + DRAIN,
+            };
+        }
+    }
+
+    fn obey(&mut self, index: usize, order: Order) {
+        let running = matches!(self.phase, Phase::Running | Phase::Starting { .. });
+        let stopping = matches!(self.phase, Phase::Stopping { .. });
+        match order {
+            Order::Stop {
+                by,
+                reason,
+                grace_ms,
+            } => {
+                if !running && !stopping {
+                    return self.server.reply(index, &Reply::Over);
+                }
+                self.stop(Exit::Stopped { by, reason }, grace_ms);
+                self.server.reply(index, &Reply::Done);
+            }
+            // Nobody is there to be moved or stopped: still is what was asked for.
+            Order::Freeze | Order::Thaw if self.ended.is_some() && !stopping => {
+                self.server.reply(index, &Reply::Over);
+            }
+            Order::Freeze | Order::Thaw => {
+                if let Some(client) = self.server.clients.get_mut(index) {
+                    client.waits = true;
+                }
+                let at_once = if order == Order::Freeze {
+                    self.charge.freeze()
+                } else {
+                    self.charge.thaw()
+                };
+                if let Some(happening) = at_once {
+                    self.happened(happening);
+                }
+            }
+        }
+    }
+
+    /// TERM now, KILL after the grace. A second order may only shorten the grace of the first.
+    fn stop(&mut self, cause: Exit, grace_ms: u64) {
+        let kill_at = Instant::now() + Duration::from_millis(grace_ms);
+        match self.phase {
+            Phase::Stopping { kill_at: planned } => {
+                self.phase = Phase::Stopping {
+                    kill_at: planned.min(kill_at),
+                };
+                return;
+            }
+            Phase::Draining { .. } | Phase::Killed { .. } => return,
+            Phase::Starting { .. } | Phase::Running => {}
+        }
+        self.cause = Some(cause);
+        self.frozen = None;
+        self.phase = Phase::Stopping { kill_at };
+        if self.started.is_some() {
+            self.charge.terminate();
+        } else {
+            // Nothing runs yet that could use a grace.
+            self.phase = Phase::Stopping {
+                kill_at: Instant::now(),
+            };
+        }
+        self.record(JobState::Stopping);
+    }
+
+    fn clock(&mut self) {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Starting { until } if now >= until => {
+                self.not_started = Some("bwrap did not build the room in 30 s".into());
+                self.kill(now);
+            }
+            Phase::Running
+                if self.frozen.is_none() && self.deadline.is_some_and(|end| now >= end) =>
+            {
+                self.stop(Exit::TimedOut, self.job.grace_ms);
+            }
+            Phase::Stopping { kill_at } if now >= kill_at => self.kill(now),
+            Phase::Draining { until } => {
+                let open = self.output.is_some();
+                if !open || now >= until {
+                    self.meta.leaked = open;
+                    self.kill(now);
+                }
+            }
+            Phase::Killed { again_at } if now >= again_at => {
+                if self.gone {
+                    // Somebody outside holds our pipe: nothing of the job can write it any more.
+                    self.output = None;
+                } else if matches!(self.charge, Charge::Bare(_)) {
+                    self.kill(now);
+                } else {
+                    self.phase = Phase::Killed {
+                        again_at: now + DRAIN,
+                    };
+                }
+            }
+            Phase::Starting { .. }
+            | Phase::Running
+            | Phase::Stopping { .. }
+            | Phase::Killed { .. } => {}
+        }
+        if self.gone && !matches!(self.phase, Phase::Killed { .. }) {
+            self.phase = Phase::Killed {
+                again_at: now + DRAIN,
+            };
+        }
+    }
+
+    fn kill(&mut self, now: Instant) {
+        if !self.gone {
+            self.charge.kill();
+        }
+        self.phase = Phase::Killed {
+            again_at: now + AGAIN,
+        };
+    }
+
+    /// Writes the state down. A disk that cannot be written must not end the job.
+    fn record(&mut self, state: JobState) {
+        self.meta.state = state;
+        if let Some(log) = &self.log {
+            (self.meta.output.bytes, self.meta.output.dropped) = log.sizes();
+        }
+        drop(self.meta.write(&self.job.dir));
+    }
+
+    fn finish(mut self) -> Result<(), Fault> {
+        let fault = (!self.up).then(|| self.charge.fault());
+        let exit = self.exit(fault.as_ref());
+        if let Some(log) = self.log.take() {
+            (self.meta.output.bytes, self.meta.output.dropped) = log.finish();
+        }
+        self.meta.ended_ms = Some(now_ms());
+        let end = self.ended.unwrap_or_else(Instant::now);
+        self.meta.elapsed_ms = self.started.map(|start| {
+            u64::try_from(end.saturating_duration_since(start).as_millis()).unwrap_or(u64::MAX)
+        });
+        self.meta.exit = Some(exit.clone());
+        self.record(JobState::of(&exit));
+        self.server.reply_all_waiting(&Reply::Over);
+        fault.map_or(Ok(()), Err)
+    }
+
+    fn exit(&mut self, fault: Option<&Fault>) -> Exit {
+        if let Some(fault) = fault {
+            let reason = fault.clone().into_error(&self.meta.task).to_string();
+            return Exit::NotStarted { reason };
+        }
+        if let Some(reason) = self.not_started.take() {
+            return Exit::NotStarted { reason };
+        }
+        if let Some(cause) = self.cause.take() {
+            let killed = self.meta.code.is_none() && self.meta.signal.is_none();
+            if killed && self.started.is_some() {
+                self.meta.signal = Some(Signal::SIGKILL as i32);
+            }
+            return cause;
+        }
+        match (self.meta.code, self.meta.signal) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) if signal == Signal::SIGXFSZ as i32 => over("file_size"),
+            (None, Some(signal)) if signal == Signal::SIGXCPU as i32 => over("cpu"),
+            (None, Some(signal)) => Exit::Signal(signal),
+            // Neither was told: bubblewrap or the warden was killed under it.
+            (None, None) => Exit::Lost,
+        }
+    }
+}
+
+fn over(limit: &str) -> Exit {
+    Exit::OverLimit {
+        limit: limit.to_owned(),
+    }
+}

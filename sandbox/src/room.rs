@@ -1,0 +1,353 @@
+//! The room of a task, seen by the supervisor: open it, start jobs in it, close it.
+//!
+//! Must never fork: helpers are our own program, spawned anew, with what they need on standard input.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::account::Account;
+use crate::attach::Keeper;
+use crate::error::RoomError;
+use crate::holder::{self, HolderAnswer, HolderSpec};
+use crate::identity::Identity;
+use crate::keeper::{KeeperAnswer, KeeperSpec};
+use crate::lock::HeldLock;
+use crate::spec::{JobSpec, Net, RoomSpec};
+use crate::{bwrap, durable, wire};
+
+/// Longest name of a task and a job together: their socket's address must fit 108 bytes.
+const LONGEST: usize = 72;
+
+/// What a keeper needs to bring a job into the room.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Entrance {
+    pub(crate) holder: Identity,
+    pub(crate) account: Account,
+    #[serde(with = "wire::path")]
+    pub(crate) bwrap: PathBuf,
+    pub(crate) own_network: bool,
+    /// Paths in the room that jobs may write.
+    #[serde(with = "wire::paths")]
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+/// An open room. Dropped or closed, its holder ends; jobs that run in it go on until they end.
+#[derive(Debug)]
+pub struct Room {
+    task: String,
+    locks: PathBuf,
+    entrance: Entrance,
+    /// The supervisor's end of the pipe that keeps the holder waiting.
+    pipe: Option<File>,
+    /// The holder, when this process started it.
+    child: Option<Child>,
+}
+
+impl Room {
+    /// Opens the room: builds all of its walls but those that each job has of its own.
+    pub fn open(spec: &RoomSpec) -> Result<Self, RoomError> {
+        usable("task", &spec.task, LONGEST)?;
+        let bwrap = bwrap::find_bwrap()?;
+        let account = Account::choose(spec.repo_owner, &spec.task)?;
+        let pipe = make_pipe(spec)?;
+        let holder = HolderSpec {
+            room: spec.clone(),
+            account,
+        };
+        let (mut child, answer) = ask::<HolderAnswer>("__holder", &holder, &spec.task)?;
+        let writable = match answer {
+            Some(HolderAnswer::Ready { writable }) => writable,
+            other => {
+                reap(&mut child);
+                let silent = || RoomError::Silent {
+                    role: "holder",
+                    task: spec.task.clone(),
+                };
+                return Err(match other {
+                    Some(HolderAnswer::Failed(fault)) => fault.into_error(&spec.task),
+                    Some(HolderAnswer::Ready { .. }) | None => silent(),
+                });
+            }
+        };
+        let identity = Identity::of(child.id());
+        let mut room = Self {
+            task: spec.task.clone(),
+            locks: spec.locks.clone(),
+            entrance: Entrance {
+                holder: identity
+                    .map_err(|error| build("look at the holder", &spec.locks, error))?,
+                account,
+                bwrap,
+                own_network: spec.net == Net::None,
+                writable,
+            },
+            pipe: Some(pipe),
+            child: Some(child),
+        };
+        room.record()?;
+        // Now that the holder reads: a pipe of our own that only writes.
+        room.pipe = Some(open_pipe(&room.locks, &room.task)?);
+        Ok(room)
+    }
+
+    /// Takes up the room of a task whose supervisor died while jobs kept it open. `None` when there is none.
+    pub fn take_up(locks: &Path, task: &str) -> Result<Option<Self>, RoomError> {
+        let path = locks.join(holder::file_name(task, "holder.json"));
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(build("read the room's record", &path, error)),
+        };
+        let entrance: Entrance = serde_json::from_slice(&text)
+            .map_err(|error| build("read the room's record", &path, error.into()))?;
+        if entrance.holder.open().is_none() {
+            return Ok(None);
+        }
+        let Ok(pipe) = open_pipe(locks, task) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            task: task.to_owned(),
+            locks: locks.to_owned(),
+            entrance,
+            pipe: Some(pipe),
+            child: None,
+        }))
+    }
+
+    /// Starts a job. Comes back when all walls stand around it and it is kept, or with what stood in the way.
+    pub fn start(&self, job: &JobSpec) -> Result<Keeper, RoomError> {
+        start_kept(&self.locks, &self.task, job, Some(self.entrance.clone()))
+    }
+
+    /// Ends the holder and waits until it is gone. Jobs that still run keep their walls; no new one can be started.
+    pub fn close(mut self) {
+        self.end();
+    }
+
+    /// Lets go without ending it: the room lives on as long as a job does.
+    pub fn leave(mut self) {
+        self.child = None;
+        self.pipe = None;
+        // What `Drop` would end now belongs to the jobs.
+        std::mem::forget(self);
+    }
+
+    fn record(&self) -> Result<(), RoomError> {
+        let path = self
+            .locks
+            .join(holder::file_name(&self.task, "holder.json"));
+        let text = serde_json::to_vec(&self.entrance)
+            .map_err(|error| build("write the room's record", &path, error.into()))?;
+        durable::write(&path, &text).map_err(|error| build("write the room's record", &path, error))
+    }
+
+    fn end(&mut self) {
+        if self.pipe.take().is_none() {
+            return;
+        }
+        let pidfd = self.entrance.holder.open();
+        self.entrance.holder.kill();
+        if let Some(child) = &mut self.child {
+            reap(child);
+        } else if let Some(pidfd) = pidfd {
+            wait_for_end(&pidfd);
+        }
+        for what in ["holder.json", "room"] {
+            // What cannot be removed names a holder that is proven dead.
+            drop(std::fs::remove_file(
+                self.locks.join(holder::file_name(&self.task, what)),
+            ));
+        }
+        let lock = self
+            .locks
+            .join(holder::file_name(&self.task, "holder.lock"));
+        if let Ok(Some(lock)) = HeldLock::try_acquire(&lock) {
+            drop(lock.remove());
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Starts a job without a room: no walls, but a keeper that sees it through.
+pub fn start_unconfined(locks: &Path, task: &str, job: &JobSpec) -> Result<Keeper, RoomError> {
+    usable("task", task, LONGEST)?;
+    start_kept(locks, task, job, None)
+}
+
+fn start_kept(
+    locks: &Path,
+    task: &str,
+    job: &JobSpec,
+    entrance: Option<Entrance>,
+) -> Result<Keeper, RoomError> {
+    usable("job", &job.job, LONGEST.saturating_sub(task.len()))?;
+    let spec = KeeperSpec {
+        task: task.to_owned(),
+        locks: locks.to_owned(),
+        job: job.clone(),
+        entrance,
+    };
+    let (mut child, answer) = ask::<KeeperAnswer>("__keeper", &spec, task)?;
+    match answer {
+        Some(KeeperAnswer::Kept) => Keeper::of_child(child, locks, task, job),
+        Some(KeeperAnswer::Failed(fault)) => {
+            reap(&mut child);
+            Err(fault.into_error(task))
+        }
+        None => {
+            reap(&mut child);
+            Err(RoomError::Silent {
+                role: "keeper",
+                task: task.to_owned(),
+            })
+        }
+    }
+}
+
+/// Names become file names and a socket's address.
+fn usable(what: &'static str, name: &str, longest: usize) -> Result<(), RoomError> {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty() || name.starts_with('.') || name.len() > longest || !name.bytes().all(good) {
+        return Err(RoomError::Name {
+            what,
+            name: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Spawns a helper, gives it its spec, and reads its one answer.
+fn ask<Answer: DeserializeOwned>(
+    role: &str,
+    spec: &impl Serialize,
+    task: &str,
+) -> Result<(Child, Option<Answer>), RoomError> {
+    let fault = |doing: &str| {
+        let doing = doing.to_owned();
+        move |source| RoomError::Build {
+            doing,
+            path: None,
+            source,
+        }
+    };
+    let text = serde_json::to_vec(spec).map_err(|error| fault("write a spec")(error.into()))?;
+    let mut child = Command::new("/proc/self/exe")
+        .arg0(format!("airlock {role} {task}"))
+        .arg(role)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(fault("start a helper process"))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A helper that does not read any more has an answer why, or none.
+        drop(input.write_all(&text));
+    }
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        drop(BufReader::new(output).read_line(&mut line));
+    }
+    Ok((child, serde_json::from_str(&line).ok()))
+}
+
+fn reap(child: &mut Child) {
+    // Fails only for a child that was waited for before.
+    drop(child.wait());
+}
+
+/// Makes the task's pipe anew and opens both of its ends, so that neither side finds it closed while the holder starts.
+fn make_pipe(spec: &RoomSpec) -> Result<File, RoomError> {
+    let lock = spec
+        .locks
+        .join(holder::file_name(&spec.task, "holder.lock"));
+    let path = spec.locks.join(holder::file_name(&spec.task, "room"));
+    std::fs::create_dir_all(&spec.locks)
+        .map_err(|error| build("make the lock folder", &spec.locks, error))?;
+    if HeldLock::is_held(&lock) {
+        return Err(RoomError::Busy {
+            task: spec.task.clone(),
+            what: "the room".into(),
+        });
+    }
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(build("remove an old pipe", &path, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let mode = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
+    nix::unistd::mkfifo(&path, mode)
+        .map_err(|errno| build("make the room's pipe", &path, errno.into()))?;
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(&path)
+        .map_err(|error| build("open the room's pipe", &path, error))
+}
+
+fn open_pipe(locks: &Path, task: &str) -> Result<File, RoomError> {
+    let path = locks.join(holder::file_name(task, "room"));
+    let fault = |error| build("open the room's pipe", &path, error);
+    let pipe = OpenOptions::new()
+        .write(true)
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .open(&path)
+        .map_err(fault)?;
+    if !pipe.metadata().map_err(fault)?.file_type().is_fifo() {
+        return Err(fault(std::io::ErrorKind::InvalidData.into()));
+    }
+    Ok(pipe)
+}
+
+fn build(doing: &str, path: &Path, source: std::io::Error) -> RoomError {
+    RoomError::Build {
+        doing: doing.to_owned(),
+        path: Some(path.to_owned()),
+        source,
+    }
+}
+
+/// Waits until the process is gone.
+pub(crate) fn wait_for_end(pidfd: &OwnedFd) {
+    loop {
+        let mut ends = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ends, PollTimeout::NONE) {
+            Ok(_) => return,
+            Err(nix::errno::Errno::EINTR) => {}
+            // Cannot happen with one valid descriptor; waiting on would not help.
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_file_names() {
+        for good in ["a", "t-1_x.y", "2024a"] {
+            assert!(usable("job", good, 10).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", ".x", "a/b", "a b", "ä", "aaaaaaaaaaa"] {
+            assert!(usable("job", bad, 10).is_err(), "{bad}");
+        }
+    }
+}
