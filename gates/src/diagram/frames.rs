@@ -497,7 +497,10 @@ fn touch(a: &Frame, b: &Frame) -> bool {
     let inside = |x: &Frame, y: &Frame| {
         x.left > y.left && x.right < y.right && x.top > y.top && x.bottom < y.bottom
     };
-    rows && columns && (side || level) && !inside(a, b) && !inside(b, a)
+    // Tables within tables, as some command lines print them: `||` on both sides.
+    let hugged = |x: &Frame, y: &Frame| inside(x, y) && x.left == y.left + 1 && x.right + 1 == y.right;
+    let apart = inside(a, b) || inside(b, a);
+    hugged(a, b) || hugged(b, a) || (rows && columns && (side || level) && !apart)
 }
 
 fn hull(frames: &[Frame]) -> Option<Frame> {
