@@ -1,1 +1,35 @@
-//! The end-to-end tests, one module for each thing a user relies on.
+//! The end-to-end tests, one module for each thing a user relies on. Real binary, real git, real
+//! bubblewrap; nothing is mocked, nothing is skipped: what this host cannot do fails, and says so.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has to fail loudly, where it stands"
+)]
+
+/// The command line as scripts see it: every exit code, help, streams.
+mod cli;
+/// Who may say what: flags, the user's file, the repository's file, trust.
+mod config;
+/// A test for each promise about the room.
+mod escape;
+/// The record of a delivery, and that a changed byte is found.
+mod evidence;
+/// What is let out and what is not; judging any commit.
+mod gates;
+/// Odd repositories and poor hosts.
+mod hosts;
+/// Landing: the target, its checkout, and a person's edits.
+mod merge;
+/// Many at once.
+mod races;
+/// kill -9 of every process at every moment.
+mod recovery;
+/// The way of a task that goes well.
+mod run;
+/// What the engine reads out of a tree.
+mod seal;
+/// Stopping: Ctrl-C, order, clock, a caller that goes away.
+mod signals;
+/// The rules of the source itself.
+mod tidy;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::Run;
+use crate::run::{Ended, Run};
 use crate::waiting::{until, within};
 
 /// Longer than a task on 100,000 files takes.
@@ -31,7 +31,11 @@ impl Call {
     pub(crate) fn new(program: &OsStr, at: &Path, environment: Vec<(OsString, OsString)>) -> Self {
         let mut command = Command::new(program);
         command.current_dir(at).env_clear().envs(environment);
-        Self { command, words: vec![program.to_owned()], stdin: Vec::new() }
+        Self {
+            command,
+            words: vec![program.to_owned()],
+            stdin: Vec::new(),
+        }
     }
 
     /// One more argument.
@@ -67,17 +71,32 @@ impl Call {
     /// Starts it.
     #[track_caller]
     pub fn spawn(mut self) -> Running {
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let words: Vec<_> = self
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
         let words = words.join(" ");
-        let mut child = self.command.spawn().unwrap_or_else(|error| panic!("cannot start {words}: {error}"));
+        let mut child = self
+            .command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {words}: {error}"));
         let mut stdin = child.stdin.take().expect("stdin is a pipe");
         let bytes = self.stdin;
         // A program that does not read its input must not block the test.
         std::thread::spawn(move || stdin.write_all(&bytes).ok());
         let stdout = collect(child.stdout.take().expect("stdout is a pipe"));
         let stderr = collect(child.stderr.take().expect("stderr is a pipe"));
-        Running { words, child, stdout, stderr }
+        Running {
+            words,
+            child,
+            stdout,
+            stderr,
+        }
     }
 
     /// Runs it to its end.
@@ -120,13 +139,17 @@ impl Running {
             self.child.kill().expect("the child is ours");
             status = Some(self.child.wait().expect("the child is ours"));
         }
-        let run = Run {
+        let run = Run(Ended {
             code: status.and_then(|status| status.code()),
             stdout: text(&self.stdout, &self.words),
             stderr: text(&self.stderr, &self.words),
             command: self.words,
-        };
-        assert!(ended, "it did not end within {} s\n{run}", PATIENCE.as_secs());
+        });
+        assert!(
+            ended,
+            "it did not end within {} s\n{run}",
+            PATIENCE.as_secs()
+        );
         run
     }
 }

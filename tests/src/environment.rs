@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::call::Call;
 use crate::processes::{self, Process, Role};
 use crate::repository::TestRepo;
-use crate::waiting::within;
+use crate::waiting::{until, within};
 
 /// How long the last processes of a task may take to go.
 const LAST: Duration = Duration::from_secs(20);
@@ -29,7 +29,10 @@ pub struct TestEnv {
 impl TestEnv {
     /// A fresh one, below the folder for temporary files.
     pub fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("airlock-test-").tempdir().expect("a temporary folder");
+        let root = tempfile::Builder::new()
+            .prefix("airlock-test-")
+            .tempdir()
+            .expect("a temporary folder");
         let env = Self { root };
         for folder in ["home", "config/airlock", "tmp"] {
             fs::create_dir_all(env.path().join(folder)).expect("a folder of our own");
@@ -65,8 +68,13 @@ impl TestEnv {
     pub fn state_folder(&self) -> PathBuf {
         let entries = fs::read_dir(self.state()).expect("a state root");
         let folders = entries.map(|entry| entry.expect("an entry").path());
-        let mut folders: Vec<PathBuf> = folders.filter(|path| path.join("tasks").is_dir()).collect();
-        assert_eq!(folders.len(), 1, "one repository, one state folder: {folders:?}");
+        let mut folders: Vec<PathBuf> =
+            folders.filter(|path| path.join("tasks").is_dir()).collect();
+        assert_eq!(
+            folders.len(),
+            1,
+            "one repository, one state folder: {folders:?}"
+        );
         folders.remove(0)
     }
 
@@ -74,6 +82,24 @@ impl TestEnv {
     #[track_caller]
     pub fn task_folder(&self, id: &str) -> PathBuf {
         self.state_folder().join("tasks").join(id)
+    }
+
+    /// Waits until the agent of a task has made the file `here`, and returns its path on the host.
+    #[track_caller]
+    pub fn at_work(&self, id: &str) -> PathBuf {
+        let here = Path::new("tasks").join(id).join("tree/here");
+        until("an agent at work", || {
+            let folders = fs::read_dir(self.state()).ok()?.flatten();
+            folders
+                .map(|folder| folder.path().join(&here))
+                .find(|path| path.exists())
+        })
+    }
+
+    /// Makes the file `go` that an agent waits for.
+    #[track_caller]
+    pub fn let_go(&self, id: &str) {
+        fs::write(self.task_folder(id).join("tree/go"), "").expect("the tree of a task is ours");
     }
 
     /// A repository with one commit on `main`.
@@ -95,14 +121,20 @@ impl TestEnv {
 
     /// A call of the binary under test.
     pub fn airlock(&self, at: &Path) -> Call {
-        Call::new(built("airlock-under-test").as_os_str(), at, self.variables())
+        Call::new(
+            built("airlock-under-test").as_os_str(),
+            at,
+            self.variables(),
+        )
     }
 
     /// A call of the binary under test by a wrapper whose words come first, such as a mount namespace
     /// in which this host lacks something.
     pub fn airlock_under(&self, wrapper: &[&str], at: &Path) -> Call {
         let (first, rest) = wrapper.split_first().expect("a wrapper has a name");
-        Call::new(first.as_ref(), at, self.variables()).args(rest).arg(built("airlock-under-test"))
+        Call::new(first.as_ref(), at, self.variables())
+            .args(rest)
+            .arg(built("airlock-under-test"))
     }
 
     /// A call of any other program in this environment.
@@ -129,26 +161,44 @@ impl TestEnv {
 
     /// The living processes with this role.
     pub fn of_role(&self, role: Role) -> Vec<Process> {
-        self.processes().into_iter().filter(|process| process.role == role).collect()
+        self.processes()
+            .into_iter()
+            .filter(|process| process.role == role)
+            .collect()
     }
 
     /// What of this environment is mounted where everybody sees it.
     pub fn mounts(&self) -> Vec<String> {
         let table = fs::read_to_string("/proc/self/mountinfo").expect("a mount table");
-        table.lines().filter(|line| line.contains(&self.mark())).map(str::to_owned).collect()
+        table
+            .lines()
+            .filter(|line| line.contains(&self.mark()))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Nothing is left but a supervisor that waits for the next command.
     #[track_caller]
     pub fn is_quiet(&self) {
-        let busy = || self.processes().into_iter().filter(|process| process.role != Role::Supervisor);
+        let busy = || {
+            self.processes()
+                .into_iter()
+                .filter(|process| process.role != Role::Supervisor)
+        };
         let quiet = within(LAST, || busy().next().is_none());
-        assert!(quiet, "processes are left: {:#?}", busy().collect::<Vec<_>>());
+        assert!(
+            quiet,
+            "processes are left: {:#?}",
+            busy().collect::<Vec<_>>()
+        );
         assert_eq!(self.mounts(), Vec::<String>::new(), "mounts are left");
     }
 
     fn mark(&self) -> String {
-        let name = self.path().file_name().expect("a temporary folder has a name");
+        let name = self
+            .path()
+            .file_name()
+            .expect("a temporary folder has a name");
         name.to_string_lossy().into_owned()
     }
 
@@ -179,7 +229,11 @@ impl Default for TestEnv {
 impl Drop for TestEnv {
     fn drop(&mut self) {
         let failing = std::thread::panicking();
-        let busy = || self.processes().into_iter().filter(|process| process.role != Role::Supervisor);
+        let busy = || {
+            self.processes()
+                .into_iter()
+                .filter(|process| process.role != Role::Supervisor)
+        };
         let quiet = failing || within(LAST, || busy().next().is_none());
         let left: Vec<Process> = if quiet { Vec::new() } else { busy().collect() };
         let gone = within(LAST, || {
@@ -204,7 +258,9 @@ fn built(name: &str) -> PathBuf {
     let beside = || {
         let this = std::env::current_exe().expect("a test has a file");
         let folders = this.ancestors().skip(1).take(2);
-        folders.map(|folder| folder.join(name)).find(|path| path.exists())
+        folders
+            .map(|folder| folder.join(name))
+            .find(|path| path.exists())
     };
     std::env::var_os(format!("CARGO_BIN_EXE_{name}"))
         .map(PathBuf::from)
@@ -214,7 +270,9 @@ fn built(name: &str) -> PathBuf {
 
 /// Makes folders removable again that a test or an agent closed.
 fn open_up(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o700)).ok();

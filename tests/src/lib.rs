@@ -2,7 +2,10 @@
 //! binary under test, and the processes that it leaves. Nothing here looks into the crates under
 //! test: a test sees what a user sees.
 
-#![expect(clippy::panic, reason = "a test that cannot be set up has to fail loudly, where it stands")]
+#![expect(
+    clippy::panic,
+    reason = "a test that cannot be set up has to fail loudly, where it stands"
+)]
 
 mod call;
 mod environment;
@@ -16,6 +19,6 @@ pub use call::{Call, Running};
 pub use environment::TestEnv;
 pub use processes::{Process, Role};
 pub use repository::TestRepo;
-pub use run::Run;
+pub use run::{Ended, Run};
 pub use waiting::{until, within};
 pub use watch::Writes;

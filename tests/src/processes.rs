@@ -59,7 +59,10 @@ impl Process {
 /// Every living process that has to do with a folder whose name is `mark`, and what it started.
 pub(crate) fn marked(mark: &str) -> Vec<Process> {
     let us = i32::try_from(std::process::id()).expect("a pid fits");
-    let seen: Vec<(i32, Stat)> = pids().into_iter().filter_map(|pid| Some((pid, Stat::of(pid)?))).collect();
+    let seen: Vec<(i32, Stat)> = pids()
+        .into_iter()
+        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
+        .collect();
     let mut ours: Vec<i32> = Vec::new();
     for (pid, stat) in &seen {
         if *pid != us && stat.alive && bears(*pid, mark) {
@@ -81,7 +84,13 @@ pub(crate) fn marked(mark: &str) -> Vec<Process> {
         .filter(|(pid, _)| ours.contains(pid))
         .map(|(pid, stat)| {
             let command = command_line(pid);
-            Process { pid, parent: stat.parent, role: role(&stat.name, &command), command, started: stat.started }
+            Process {
+                pid,
+                parent: stat.parent,
+                role: role(&stat.name, &command),
+                command,
+                started: stat.started,
+            }
         })
         .collect()
 }
@@ -111,27 +120,42 @@ fn role(name: &str, command: &str) -> Role {
 
 fn pids() -> Vec<i32> {
     let entries = fs::read_dir("/proc").expect("a process table");
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 fn command_line(pid: i32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).trim_end_matches('\0').replace('\0', " ")
+    String::from_utf8_lossy(&bytes)
+        .trim_end_matches('\0')
+        .replace('\0', " ")
 }
 
 /// Whether the kernel shows the mark anywhere on a process.
 fn bears(pid: i32, mark: &str) -> bool {
     let folder = PathBuf::from(format!("/proc/{pid}"));
-    let holds = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark.as_bytes());
+    let holds = |bytes: &[u8]| {
+        bytes
+            .windows(mark.len())
+            .any(|window| window == mark.as_bytes())
+    };
     let file = |name: &str| fs::read(folder.join(name)).is_ok_and(|bytes| holds(&bytes));
-    let link = |path: &Path| fs::read_link(path).is_ok_and(|to| holds(to.as_os_str().as_encoded_bytes()));
+    let link =
+        |path: &Path| fs::read_link(path).is_ok_and(|to| holds(to.as_os_str().as_encoded_bytes()));
     let opened = || {
         let entries = fs::read_dir(folder.join("fd"));
         entries.is_ok_and(|entries| entries.flatten().any(|entry| link(&entry.path())))
     };
     // In our own mount namespace the table says something about the host, not about the process.
-    let elsewhere = || fs::read_link(folder.join("ns/mnt")).ok() != fs::read_link("/proc/self/ns/mnt").ok();
-    file("cmdline") || file("environ") || link(&folder.join("cwd")) || opened() || (elsewhere() && file("mountinfo"))
+    let elsewhere =
+        || fs::read_link(folder.join("ns/mnt")).ok() != fs::read_link("/proc/self/ns/mnt").ok();
+    file("cmdline")
+        || file("environ")
+        || link(&folder.join("cwd"))
+        || opened()
+        || (elsewhere() && file("mountinfo"))
 }
 
 /// What `/proc/PID/stat` says.

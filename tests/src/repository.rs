@@ -31,7 +31,14 @@ impl<'e> TestRepo<'e> {
     /// Runs git here; it has to succeed.
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
-        self.env.program("git", &self.path).args(args).run().exits(0).stdout.trim_end().to_owned()
+        self.env
+            .program("git", &self.path)
+            .args(args)
+            .run()
+            .exits(0)
+            .stdout
+            .trim_end()
+            .to_owned()
     }
 
     /// Runs git here and says whether it succeeded.
@@ -59,7 +66,8 @@ impl<'e> TestRepo<'e> {
     #[track_caller]
     pub fn read(&self, name: &str) -> String {
         let path = self.path.join(name);
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+        fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
     }
 
     /// Commits everything.
@@ -99,7 +107,12 @@ impl<'e> TestRepo<'e> {
     /// The text of a file in a commit.
     #[track_caller]
     pub fn file_in(&self, commit: &str, name: &str) -> String {
-        self.env.program("git", &self.path).args(["show", &format!("{commit}:{name}")]).run().exits(0).stdout
+        self.env
+            .program("git", &self.path)
+            .args(["show", &format!("{commit}:{name}")])
+            .run()
+            .exits(0)
+            .stdout
     }
 
     /// A call of the binary under test from this repository.
@@ -110,7 +123,10 @@ impl<'e> TestRepo<'e> {
     /// Runs a task whose agent is a shell script; `flags` stand before it.
     #[track_caller]
     pub fn task(&self, flags: &[&str], script: &str) -> Run {
-        self.airlock(&["run", "--json"]).args(flags).args(["--", "sh", "-c", script]).run()
+        self.airlock(&["run", "--json"])
+            .args(flags)
+            .args(["--", "sh", "-c", script])
+            .run()
     }
 
     /// The object of `show --json`.
@@ -128,8 +144,15 @@ impl<'e> TestRepo<'e> {
     /// The names of the recorded events of a task.
     #[track_caller]
     pub fn events(&self, id: &str) -> Vec<String> {
-        let lines = self.airlock(&["events", "--json", id]).run().exits(0).json_lines();
-        lines.iter().map(|line| line["event"].as_str().unwrap_or("?").to_owned()).collect()
+        let lines = self
+            .airlock(&["events", "--json", id])
+            .run()
+            .exits(0)
+            .json_lines();
+        lines
+            .iter()
+            .map(|line| line["event"].as_str().unwrap_or("?").to_owned())
+            .collect()
     }
 
     /// The repository is sound, and as a person would leave it: nothing of a task is registered,
@@ -137,8 +160,12 @@ impl<'e> TestRepo<'e> {
     #[track_caller]
     pub fn is_sound(&self) {
         self.git(&["fsck", "--strict", "--no-dangling"]);
-        let git_dir = PathBuf::from(self.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]));
-        let locks: Vec<PathBuf> = files(&git_dir).into_iter().filter(|path| is_lock(path)).collect();
+        let git_dir =
+            PathBuf::from(self.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]));
+        let locks: Vec<PathBuf> = files(&git_dir)
+            .into_iter()
+            .filter(|path| is_lock(path))
+            .collect();
         assert_eq!(locks, Vec::<PathBuf>::new(), "lock files are left");
     }
 
@@ -147,19 +174,25 @@ impl<'e> TestRepo<'e> {
     pub fn is_clean(&self) {
         self.is_sound();
         let worktrees = self.git(&["worktree", "list", "--porcelain"]);
-        let count = worktrees.lines().filter(|line| line.starts_with("worktree ")).count();
+        let count = worktrees
+            .lines()
+            .filter(|line| line.starts_with("worktree "))
+            .count();
         assert_eq!(count, 1, "worktrees are left:\n{worktrees}");
         let ours: Vec<String> = self
             .references()
             .into_iter()
-            .filter(|line| line.starts_with("refs/heads/airlock/") || line.starts_with("refs/airlock/"))
+            .filter(|line| {
+                line.starts_with("refs/heads/airlock/") || line.starts_with("refs/airlock/")
+            })
             .collect();
         assert_eq!(ours, Vec::<String>::new(), "references are left");
     }
 }
 
 fn is_lock(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "lock")
+    path.extension()
+        .is_some_and(|extension| extension == "lock")
 }
 
 /// All files below a folder.

@@ -24,7 +24,11 @@ impl Writes {
     pub fn to(folder: &Path, name: &str) -> Self {
         let notices = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).expect("inotify");
         inotify::add_watch(&notices, folder, WatchFlags::MODIFY).expect("the folder is there");
-        Self { notices, name: name.as_bytes().to_vec(), seen: 0 }
+        Self {
+            notices,
+            name: name.as_bytes().to_vec(),
+            seen: 0,
+        }
     }
 
     /// Waits for the `count`th write; `false` when there was none for as long as `bound`.
@@ -44,8 +48,12 @@ impl Writes {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.notices, &mut space);
         while let Ok(event) = reader.next() {
-            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            if event.events().contains(ReadFlags::MODIFY) && name == Some(OsStr::from_bytes(&self.name)) {
+            let name = event
+                .file_name()
+                .map(|name| OsStr::from_bytes(name.to_bytes()));
+            if event.events().contains(ReadFlags::MODIFY)
+                && name == Some(OsStr::from_bytes(&self.name))
+            {
                 self.seen += 1;
             }
         }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill, raise};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo, pause};
 
@@ -43,11 +44,13 @@ fn main() -> ExitCode {
 fn step(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<Next> {
     match verb {
         "exit" => return Ok(Next::Exit(word().parse().unwrap_or(2))),
-        "write" | "append" | "delete" | "chmod" | "symlink" | "mkfifo" | "socket" | "sparse" | "read" | "write-odd-names" => {
+        "write" | "append" | "delete" | "chmod" | "symlink" | "mkfifo" | "socket" | "sparse"
+        | "read" | "write-odd-names" => {
             on_files(verb, word)?;
         }
-        "tcp" | "udp" | "unix" | "abstract" | "serve" => on_networks(verb, word)?,
-        "daemon" | "signal" | "ignore-term" | "hang" | "kill" | "memory-of" | "user-namespace" | "remount" | "unmount" => {
+        "tcp" | "udp" | "unix" | "abstract" | "serve" | "family" => on_networks(verb, word)?,
+        "daemon" | "signal" | "ignore-term" | "hang" | "kill" | "memory-of" | "user-namespace"
+        | "remount" | "unmount" => {
             on_processes(verb, word)?;
         }
         "say" => println!("{}", word()),
@@ -64,7 +67,10 @@ fn on_files(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
     let path = word();
     match verb {
         "write" => fs::write(path, word()),
-        "append" => fs::File::options().append(true).open(path)?.write_all(word().as_bytes()),
+        "append" => fs::File::options()
+            .append(true)
+            .open(path)?
+            .write_all(word().as_bytes()),
         "delete" => fs::remove_file(path),
         "chmod" => {
             let mode = u32::from_str_radix(&word(), 8).unwrap_or(0);
@@ -74,10 +80,14 @@ fn on_files(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
         "mkfifo" => Ok(mkfifo(path.as_str(), Mode::from_bits_truncate(0o600))?),
         "socket" => UnixListener::bind(path).map(drop),
         "sparse" => fs::File::create(path)?.set_len(word().parse().unwrap_or(0)),
-        "read" => fs::File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).and_then(|mut file| {
-            println!("{}", io::read_to_string(&mut file)?);
-            Ok(())
-        }),
+        "read" => fs::File::options()
+            .read(true)
+            .custom_flags(nix::libc::O_NONBLOCK)
+            .open(path)
+            .and_then(|mut file| {
+                println!("{}", io::read_to_string(&mut file)?);
+                Ok(())
+            }),
         _ => odd_names(&path),
     }
 }
@@ -94,7 +104,10 @@ fn odd_names(folder: &str) -> io::Result<()> {
         b" blank ".to_vec(),
     ];
     for name in names {
-        fs::write(std::path::Path::new(folder).join(OsString::from_vec(name)), "odd\n")?;
+        fs::write(
+            std::path::Path::new(folder).join(OsString::from_vec(name)),
+            "odd\n",
+        )?;
     }
     Ok(())
 }
@@ -110,11 +123,23 @@ fn on_networks(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
         }
         "unix" => UnixStream::connect(to).map(drop),
         "abstract" => UnixStream::connect_addr(&UnixAddress::from_abstract_name(to)?).map(drop),
+        "family" => family(&to),
         _ => {
             let listener = TcpListener::bind(address()?)?;
             TcpStream::connect(listener.local_addr()?).map(drop)
         }
     }
+}
+
+/// A socket of a family that leads somewhere else than to a network of ours.
+fn family(name: &str) -> io::Result<()> {
+    let (family, kind) = match name {
+        "vsock" => (AddressFamily::Vsock, SockType::Stream),
+        "packet" => (AddressFamily::Packet, SockType::Raw),
+        "raw" => (AddressFamily::Inet, SockType::Raw),
+        _ => (AddressFamily::Unix, SockType::Stream),
+    };
+    Ok(socket(family, kind, SockFlag::empty(), None).map(drop)?)
 }
 
 fn on_processes(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> {
@@ -127,7 +152,10 @@ fn on_processes(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<()> 
             let pid = word().parse().unwrap_or(0);
             Ok(kill(Pid::from_raw(pid), Signal::SIGKILL)?)
         }
-        "memory-of" => fs::File::options().write(true).open(format!("/proc/{}/mem", word())).map(drop),
+        "memory-of" => fs::File::options()
+            .write(true)
+            .open(format!("/proc/{}/mem", word()))
+            .map(drop),
         "user-namespace" => Ok(unshare(CloneFlags::CLONE_NEWUSER)?),
         "remount" => {
             let none: Option<&str> = None;
@@ -145,7 +173,10 @@ fn hang() -> ! {
 }
 
 fn number(text: &str) -> Signal {
-    text.parse().ok().and_then(|number: i32| Signal::try_from(number).ok()).unwrap_or(Signal::SIGKILL)
+    text.parse()
+        .ok()
+        .and_then(|number: i32| Signal::try_from(number).ok())
+        .unwrap_or(Signal::SIGKILL)
 }
 
 /// The signal is blocked, which a handler of our own would need `unsafe` for.
@@ -160,8 +191,16 @@ fn daemon(file: &str) -> io::Result<()> {
     let this = std::env::current_exe()?;
     let quiet = || Stdio::null();
     let mut command = Command::new("setsid");
-    command.arg("--fork").arg(this).args(["ignore-term", "write", file, "alive", "hang"]);
-    command.stdin(quiet()).stdout(quiet()).stderr(quiet()).status().map(drop)
+    command
+        .arg("--fork")
+        .arg(this)
+        .args(["ignore-term", "write", file, "alive", "hang"]);
+    command
+        .stdin(quiet())
+        .stdout(quiet())
+        .stderr(quiet())
+        .status()
+        .map(drop)
 }
 
 /// Writes this many bytes.
