@@ -7,11 +7,13 @@
     reason = "a test that cannot go on has to fail loudly, where it stands"
 )]
 
+/// What a person does around a task: look, deliver, accept, go on, clean up.
+mod after;
 /// The command line as scripts see it: every exit code, help, streams.
 mod cli;
 /// Who may say what: flags, the user's file, the repository's file, trust.
 mod config;
-/// A test for each promise about the room.
+/// A test for each promise about the room: files, mounts, privileges, limits.
 mod escape;
 /// The record of a delivery, and that a changed byte is found.
 mod evidence;
@@ -19,10 +21,14 @@ mod evidence;
 mod gates;
 /// Odd repositories and poor hosts.
 mod hosts;
+/// What an agent finds in its room.
+mod inside;
 /// Landing: the target, its checkout, and a person's edits.
 mod merge;
 /// Many at once.
 mod races;
+/// A test for each promise about what lives on the host: sockets, processes, other tasks.
+mod reach;
 /// kill -9 of every process at every moment.
 mod recovery;
 /// The way of a task that goes well.
@@ -33,3 +39,5 @@ mod seal;
 mod signals;
 /// The rules of the source itself.
 mod tidy;
+/// That the tests see what they have to see.
+mod world;
