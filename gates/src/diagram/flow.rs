@@ -137,7 +137,9 @@ fn neighbour(
 fn holds_head(grid: &Grid, first: usize, row: usize) -> bool {
     grid.row(row).iter().enumerate().any(|(column, c)| {
         let drawn = grid::is_head_down(*c) || grid::is_head_up(*c);
-        let free = |at: Option<usize>| at.is_none_or(|at| !grid.at(row, at).is_alphanumeric() && grid.at(row, at) != '_');
+        let free = |at: Option<usize>| {
+            at.is_none_or(|at| !grid.at(row, at).is_alphanumeric() && grid.at(row, at) != '_')
+        };
         let alone = free(column.checked_sub(1)) && free(Some(column + 1));
         let letter = matches!(c, 'v' | 'V') && row > first && alone && {
             let near = column.saturating_sub(1)..=column + 1;

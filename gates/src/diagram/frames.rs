@@ -498,7 +498,8 @@ fn touch(a: &Frame, b: &Frame) -> bool {
         x.left > y.left && x.right < y.right && x.top > y.top && x.bottom < y.bottom
     };
     // Tables within tables, as some command lines print them: `||` on both sides.
-    let hugged = |x: &Frame, y: &Frame| inside(x, y) && x.left == y.left + 1 && x.right + 1 == y.right;
+    let hugged =
+        |x: &Frame, y: &Frame| inside(x, y) && x.left == y.left + 1 && x.right + 1 == y.right;
     let apart = inside(a, b) || inside(b, a);
     hugged(a, b) || hugged(b, a) || (rows && columns && (side || level) && !apart)
 }

@@ -1,7 +1,7 @@
 //! Texts that look like drawings and are not: trees, compiler messages, logs. Their lines are blanked before a
 //! block is looked at, so that a drawing beside them still counts.
 
-use super::grid::Grid;
+use super::grid::{self, Grid};
 
 /// Blanks the lines of known look-alikes.
 pub(super) fn mask(grid: &mut Grid) {
@@ -27,7 +27,8 @@ fn set(masks: &mut [bool], lines: &[String], test: impl Fn(&str) -> bool) {
 /// Directory and call trees: half of the lines start with an elbow and a name.
 fn tree(lines: &[String], filled: usize, masks: &mut [bool]) {
     let limbs = lines.iter().filter(|line| is_limb(line)).count();
-    if limbs >= 1 && limbs * 2 >= filled.saturating_sub(1) {
+    let plain_root = || !lines.iter().any(|line| !is_limb(line) && line.contains(grid::is_box));
+    if limbs * 2 >= filled && (limbs > 1 || (limbs == 1 && plain_root())) {
         let trunk = |line: &str| {
             line.chars()
                 .all(|c| c.is_whitespace() || matches!(c, '│' | '|' | '┃' | '║'))
@@ -69,12 +70,12 @@ pub(super) fn is_limb(line: &str) -> bool {
     let name = name.trim_start();
     has_arm
         && !name.is_empty()
-        && name.starts_with(|c: char| !"-+|>─┐┘│┤".contains(c))
+        && name.starts_with(|c: char| !"-+|>─┐┘│┤'`".contains(c))
         && !ends_as_frame(line)
 }
 
 fn ends_as_frame(line: &str) -> bool {
-    line.ends_with(['+', '|', '┐', '┘', '╮', '╯', '│', '┤', '╗', '╝', '║'])
+    line.ends_with(['+', '|', '\'', '┐', '┘', '╮', '╯', '│', '┤', '╗', '╝', '║'])
 }
 
 /// rustc, miette and their like: a place line, then lines behind a gutter.

@@ -27,7 +27,11 @@ pub enum Refused {
 }
 
 fn names(gates: &[Gate]) -> String {
-    gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(", ")
+    gates
+        .iter()
+        .map(|gate| gate.name())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The leave to land one commit. Only [`Evidence::approve`] makes one, so it cannot be read from a file.
@@ -81,7 +85,9 @@ impl Evidence {
             return Err(Refused::CouldNotCheck { gates: unchecked });
         }
         if !record.isolation.confined && !record.isolation.unconfined_allowed {
-            return Err(Refused::Unconfined { mode: record.isolation.mode.clone() });
+            return Err(Refused::Unconfined {
+                mode: record.isolation.mode.clone(),
+            });
         }
         Ok(Approval {
             commit: record.commit.clone(),

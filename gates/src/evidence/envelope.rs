@@ -34,7 +34,11 @@ pub struct Signature {
 /// What is signed: type and payload with their lengths, so that neither can run into the other.
 #[must_use]
 pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    let head = format!(
+        "DSSEv1 {} {payload_type} {} ",
+        payload_type.len(),
+        payload.len()
+    );
     [head.as_bytes(), payload].concat()
 }
 
@@ -61,5 +65,8 @@ impl Envelope {
 
 /// Both alphabets of base64 are allowed by DSSE.
 pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
-    BASE64_STANDARD.decode(text).or_else(|_| BASE64_URL_SAFE.decode(text)).ok()
+    BASE64_STANDARD
+        .decode(text)
+        .or_else(|_| BASE64_URL_SAFE.decode(text))
+        .ok()
 }

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _, KeypairBytes};
+use ed25519_dalek::pkcs8::{
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+    KeypairBytes,
+};
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use sha2::{Digest as _, Sha256};
 
@@ -41,7 +44,9 @@ impl SecretKey {
     /// # Errors
     /// When the text is not such a key.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
-        SigningKey::from_pkcs8_pem(pem).map(Self).map_err(KeyError::ReadSecret)
+        SigningKey::from_pkcs8_pem(pem)
+            .map(Self)
+            .map_err(KeyError::ReadSecret)
     }
 
     /// As PKCS#8 PEM, to be stored where no room can see it. Version 1, which every `openssl` reads.
@@ -49,8 +54,13 @@ impl SecretKey {
     /// # Errors
     /// When the encoder fails.
     pub fn to_pem(&self) -> Result<String, KeyError> {
-        let bytes = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
-        let pem = bytes.to_pkcs8_pem(LineEnding::LF).map_err(KeyError::WriteSecret)?;
+        let bytes = KeypairBytes {
+            secret_key: self.0.to_bytes(),
+            public_key: None,
+        };
+        let pem = bytes
+            .to_pkcs8_pem(LineEnding::LF)
+            .map_err(KeyError::WriteSecret)?;
         Ok(pem.as_str().to_owned())
     }
 
@@ -97,7 +107,10 @@ impl PublicKey {
     /// SHA-256 of the SPKI DER, in hex.
     #[must_use]
     pub fn id(&self) -> String {
-        let der = self.0.to_public_key_der().map(|der| der.as_bytes().to_vec());
+        let der = self
+            .0
+            .to_public_key_der()
+            .map(|der| der.as_bytes().to_vec());
         hex(&Sha256::digest(der.unwrap_or_default()))
     }
 

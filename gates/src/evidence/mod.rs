@@ -26,8 +26,6 @@ mod verify;
 pub use approval::{Approval, Refused};
 pub use envelope::{Envelope, PAYLOAD_TYPE, Signature, pae};
 pub use key::{KeyError, PublicKey, SecretKey};
-pub use record::{
-    AgentFacts, Engine, Isolation, Kind, Override, Policy, PolicyError, Record,
-};
-pub use statement::{Evidence, EncodeError, PREDICATE_TYPE, STATEMENT_TYPE, Statement, Subject};
+pub use record::{AgentFacts, Engine, Isolation, Kind, Override, Policy, PolicyError, Record};
+pub use statement::{EncodeError, Evidence, PREDICATE_TYPE, STATEMENT_TYPE, Statement, Subject};
 pub use verify::{EvidenceError, Verified, verify};

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{AgentWork, ClaimCheck, Delivery, FileFacts, Finding, Gate, GateRun, Judgement, Profile};
+use crate::{
+    AgentWork, ClaimCheck, Delivery, FileFacts, Finding, Gate, GateRun, Judgement, Profile,
+};
 
 /// The record of one judged delivery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,9 +110,16 @@ impl Policy {
             config: &'a Option<serde_json::Value>,
             profile: &'a Profile,
         }
-        let covered = Covered { config: &config, profile: &profile };
+        let covered = Covered {
+            config: &config,
+            profile: &profile,
+        };
         let bytes = serde_json_canonicalizer::to_vec(&covered).map_err(PolicyError)?;
-        Ok(Self { digest: digest_of(&bytes), profile, config })
+        Ok(Self {
+            digest: digest_of(&bytes),
+            profile,
+            config,
+        })
     }
 }
 
@@ -122,7 +131,10 @@ pub(super) fn digest_of(bytes: &[u8]) -> String {
 pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'));
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// Where the agent worked.
@@ -166,7 +178,13 @@ pub struct Override {
 impl Record {
     /// A record with what delivery and judgement hold; the caller adds what only it knows.
     #[must_use]
-    pub fn of(delivery: &Delivery, judgement: &Judgement, engine: Engine, policy: Policy, isolation: Isolation) -> Self {
+    pub fn of(
+        delivery: &Delivery,
+        judgement: &Judgement,
+        engine: Engine,
+        policy: Policy,
+        isolation: Isolation,
+    ) -> Self {
         Self {
             engine,
             kind: Kind::Delivery,
@@ -194,12 +212,25 @@ impl Record {
 
     /// Gates that stand in the way, and are not overridden: refusing ones, then those that could not check or are absent.
     pub(super) fn in_the_way(&self) -> (Vec<Gate>, Vec<Gate>) {
-        let overridden = |gate: Gate| self.overrides.iter().any(|word| word.gate == gate && word.holds());
-        let found = |gate: Gate, finding: Finding| self.gates.iter().any(|run| run.gate == gate && run.finding == finding);
+        let overridden = |gate: Gate| {
+            self.overrides
+                .iter()
+                .any(|word| word.gate == gate && word.holds())
+        };
+        let found = |gate: Gate, finding: Finding| {
+            self.gates
+                .iter()
+                .any(|run| run.gate == gate && run.finding == finding)
+        };
         let absent = |gate: Gate| !self.gates.iter().any(|run| run.gate == gate);
         let open = Gate::ALL.into_iter().filter(|gate| !overridden(*gate));
-        let red = open.clone().filter(|gate| found(*gate, Finding::Fail)).collect();
-        let unchecked = open.filter(|gate| found(*gate, Finding::CouldNotCheck) || absent(*gate)).collect();
+        let red = open
+            .clone()
+            .filter(|gate| found(*gate, Finding::Fail))
+            .collect();
+        let unchecked = open
+            .filter(|gate| found(*gate, Finding::CouldNotCheck) || absent(*gate))
+            .collect();
         (red, unchecked)
     }
 }

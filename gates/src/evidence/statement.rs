@@ -94,8 +94,13 @@ impl Evidence {
 }
 
 fn subject(name: &str, digests: &[(&str, &str)]) -> Subject {
-    let digest = digests.iter().map(|(kind, value)| ((*kind).to_owned(), (*value).to_owned()));
-    Subject { name: name.to_owned(), digest: digest.collect() }
+    let digest = digests
+        .iter()
+        .map(|(kind, value)| ((*kind).to_owned(), (*value).to_owned()));
+    Subject {
+        name: name.to_owned(),
+        digest: digest.collect(),
+    }
 }
 
 fn subjects(record: &Record, sha256: &BTreeMap<String, String>) -> Vec<Subject> {

@@ -58,7 +58,10 @@ pub enum EvidenceError {
 }
 
 fn malformed(what: &'static str, why: impl ToString) -> EvidenceError {
-    EvidenceError::Malformed { what, why: why.to_string() }
+    EvidenceError::Malformed {
+        what,
+        why: why.to_string(),
+    }
 }
 
 /// A statement whose signature was checked.
@@ -78,25 +81,45 @@ pub struct Verified {
 /// One of [`EvidenceError`]; the first thing that is wrong, from the outside in.
 pub fn verify(envelope: &[u8], keys: &[PublicKey]) -> Result<Verified, EvidenceError> {
     if envelope.len() > LARGEST {
-        return Err(malformed("envelope", format!("it has {} bytes", envelope.len())));
+        return Err(malformed(
+            "envelope",
+            format!("it has {} bytes", envelope.len()),
+        ));
     }
-    let envelope: Envelope = serde_json::from_slice(envelope).map_err(|error| malformed("envelope", error))?;
+    let envelope: Envelope =
+        serde_json::from_slice(envelope).map_err(|error| malformed("envelope", error))?;
     let payload = decoded(&envelope.payload).ok_or_else(|| malformed("payload", "not base64"))?;
     let keyid = signed_by(&envelope, &payload, keys)?;
     if envelope.payload_type != PAYLOAD_TYPE {
-        return Err(EvidenceError::WrongPayloadType { found: envelope.payload_type });
+        return Err(EvidenceError::WrongPayloadType {
+            found: envelope.payload_type,
+        });
     }
     let statement = parse(&payload)?;
     consistent(&statement)?;
     let digest = digest_of(&payload);
-    Ok(Verified { evidence: Evidence { statement, bytes: payload }, keyid, digest })
+    Ok(Verified {
+        evidence: Evidence {
+            statement,
+            bytes: payload,
+        },
+        keyid,
+        digest,
+    })
 }
 
 /// The trusted key whose signature fits. A key id only says which key to try.
-fn signed_by(envelope: &Envelope, payload: &[u8], keys: &[PublicKey]) -> Result<String, EvidenceError> {
+fn signed_by(
+    envelope: &Envelope,
+    payload: &[u8],
+    keys: &[PublicKey],
+) -> Result<String, EvidenceError> {
     const MOST: usize = 16;
     if envelope.signatures.is_empty() || envelope.signatures.len() > MOST {
-        return Err(malformed("envelope", format!("{} signatures", envelope.signatures.len())));
+        return Err(malformed(
+            "envelope",
+            format!("{} signatures", envelope.signatures.len()),
+        ));
     }
     let message = pae(&envelope.payload_type, payload);
     let mut failed = None;
@@ -106,9 +129,13 @@ fn signed_by(envelope: &Envelope, payload: &[u8], keys: &[PublicKey]) -> Result<
             if !signature.keyid.is_empty() && signature.keyid != id {
                 continue;
             }
-            let bytes = decoded(&signature.sig).ok_or_else(|| malformed("signature", "not base64"))?;
+            let bytes =
+                decoded(&signature.sig).ok_or_else(|| malformed("signature", "not base64"))?;
             let Ok(bytes) = <[u8; 64]>::try_from(bytes.as_slice()) else {
-                return Err(malformed("signature", format!("{} bytes instead of 64", bytes.len())));
+                return Err(malformed(
+                    "signature",
+                    format!("{} bytes instead of 64", bytes.len()),
+                ));
             };
             if key.accepts(&message, &bytes) {
                 return Ok(id);
@@ -118,8 +145,17 @@ fn signed_by(envelope: &Envelope, payload: &[u8], keys: &[PublicKey]) -> Result<
             }
         }
     }
-    let keyids = || envelope.signatures.iter().map(|signature| signature.keyid.clone()).collect();
-    Err(failed.map_or_else(|| EvidenceError::UnknownKey { keyids: keyids() }, |keyid| EvidenceError::BadSignature { keyid }))
+    let keyids = || {
+        envelope
+            .signatures
+            .iter()
+            .map(|signature| signature.keyid.clone())
+            .collect()
+    };
+    Err(failed.map_or_else(
+        || EvidenceError::UnknownKey { keyids: keyids() },
+        |keyid| EvidenceError::BadSignature { keyid },
+    ))
 }
 
 fn parse(payload: &[u8]) -> Result<Statement, EvidenceError> {
@@ -130,12 +166,18 @@ fn parse(payload: &[u8]) -> Result<Statement, EvidenceError> {
         #[serde(rename = "predicateType")]
         predicate_type: String,
     }
-    let head: Head = serde_json::from_slice(payload).map_err(|error| malformed("statement", error))?;
+    let head: Head =
+        serde_json::from_slice(payload).map_err(|error| malformed("statement", error))?;
     if head.statement_type != STATEMENT_TYPE {
-        return Err(malformed("statement", format!("its type is `{}`", head.statement_type)));
+        return Err(malformed(
+            "statement",
+            format!("its type is `{}`", head.statement_type),
+        ));
     }
     if head.predicate_type != PREDICATE_TYPE {
-        return Err(EvidenceError::UnknownPredicate { found: head.predicate_type });
+        return Err(EvidenceError::UnknownPredicate {
+            found: head.predicate_type,
+        });
     }
     serde_json::from_slice(payload).map_err(|error| malformed("statement", error))
 }
@@ -150,7 +192,10 @@ fn consistent(statement: &Statement) -> Result<(), EvidenceError> {
 }
 
 fn expect_subject(statement: &Statement, kind: &str, found: &str) -> Result<(), EvidenceError> {
-    let mut stated = statement.subject.iter().filter_map(|subject| subject.digest.get(kind));
+    let mut stated = statement
+        .subject
+        .iter()
+        .filter_map(|subject| subject.digest.get(kind));
     let (first, second) = (stated.next(), stated.next());
     if first.map(String::as_str) == Some(found) && second.is_none() {
         return Ok(());
@@ -185,7 +230,10 @@ impl Verified {
     pub fn names_file(&self, path: &str, blob: &str) -> Result<(), EvidenceError> {
         let name = format!("file:{path}");
         let subjects = &self.evidence.statement.subject;
-        let stated = subjects.iter().find(|subject| subject.name == name).and_then(|subject| subject.digest.get("gitBlob"));
+        let stated = subjects
+            .iter()
+            .find(|subject| subject.name == name)
+            .and_then(|subject| subject.digest.get("gitBlob"));
         if stated.map(String::as_str) == Some(blob) {
             return Ok(());
         }
