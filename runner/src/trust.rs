@@ -92,6 +92,11 @@ impl Trust {
         }
     }
 
+    /// The agreements kept in a file.
+    pub fn at(file: PathBuf) -> Self {
+        Self { file }
+    }
+
     /// Whether these very wishes of this repository were agreed to.
     pub fn covers(&self, repository: &Path, asks: &[Ask]) -> Result<bool, TrustError> {
         let digest = digest(repository, asks);

@@ -44,6 +44,7 @@ pub use layers::{Files, files};
 pub use nearest::nearest;
 pub use origin::{Given, Origin};
 pub use profile::profile;
+pub use quantity::duration;
 pub use resolve::{Request, resolve};
 pub use widening::{Ask, asks};
 pub use wishes::Wishes;

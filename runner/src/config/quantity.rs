@@ -20,10 +20,21 @@ pub enum QuantityError {
     TooLarge(String),
 }
 
-/// Milliseconds of a duration such as `1h30m`.
+/// Milliseconds of a duration such as `1h30m`; none is no duration.
 pub fn duration_ms(text: &str) -> Result<u64, QuantityError> {
+    match duration(text)? {
+        0 => Err(QuantityError::Zero(text.to_owned())),
+        milliseconds => Ok(milliseconds),
+    }
+}
+
+/// Milliseconds of a duration that may be `0s`.
+pub fn duration(text: &str) -> Result<u64, QuantityError> {
     let bad = || QuantityError::Duration(text.to_owned());
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if text.is_empty() {
+        return Err(bad());
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(QuantityError::NoUnit(text.to_owned()));
     }
     let mut total: u64 = 0;
@@ -42,19 +53,14 @@ pub fn duration_ms(text: &str) -> Result<u64, QuantityError> {
             "d" => 86_400_000,
             _ => return Err(bad()),
         };
-        let large = || QuantityError::TooLarge(text.to_owned());
-        let number: u64 = number.parse().ok().ok_or_else(large)?;
+        let number: Option<u64> = number.parse().ok();
         total = number
-            .checked_mul(milliseconds)
+            .and_then(|number| number.checked_mul(milliseconds))
             .and_then(|part| total.checked_add(part))
-            .ok_or_else(large)?;
+            .ok_or_else(|| QuantityError::TooLarge(text.to_owned()))?;
         rest = after;
     }
-    match (text.is_empty(), total) {
-        (true, _) => Err(bad()),
-        (false, 0) => Err(QuantityError::Zero(text.to_owned())),
-        (false, total) => Ok(total),
-    }
+    Ok(total)
 }
 
 /// Bytes of a size such as `64M`; units are powers of 1024.
@@ -115,6 +121,7 @@ mod tests {
         assert_eq!(duration_ms("30s"), Ok(30_000));
         assert_eq!(duration_ms("1h30m"), Ok(5_400_000));
         assert_eq!(duration_ms("250ms"), Ok(250));
+        assert_eq!(duration("0s"), Ok(0));
         assert_eq!(
             duration_ms("30"),
             Err(QuantityError::NoUnit("30".to_owned()))

@@ -61,14 +61,14 @@ impl Scene<'_> {
             .flat_map(|profile| profile.value.env.iter());
         let of_places = self.layers.lists(|wishes| &wishes.env);
         let entries: Vec<Given<EnvEntry>> = of_agent.chain(of_places).cloned().collect();
-        Environment::gather(&entries, self.caller).or_fail(Exit::Usage)
+        Environment::gather(&entries, &self.host.caller).or_fail(Exit::Usage)
     }
 
     /// The paths that the room shows, as the kernel will find them.
     pub(super) fn binds(&self) -> Result<(Bound, Bound), Failure> {
         let mut forbidden = Forbidden::new();
-        forbidden.add(self.root.path(), "Airlock's own state");
-        if let Some(folder) = places::folder(self.caller) {
+        forbidden.add(&self.host.state, "Airlock's own state");
+        if let Some(folder) = places::folder(&self.host.caller) {
             forbidden.add(&folder, "Airlock's configuration");
         }
         forbidden.add(
@@ -79,7 +79,7 @@ impl Scene<'_> {
             &self.repository.room_path(),
             "where the task's own worktree appears",
         );
-        if let Some(folder) = self.caller.get(OsStr::new("XDG_RUNTIME_DIR")) {
+        if let Some(folder) = self.host.caller.get(OsStr::new("XDG_RUNTIME_DIR")) {
             forbidden.add(Path::new(folder), "where your daemons listen");
         }
         let check = |wishes: Vec<&Given<PathBuf>>| -> Result<Bound, Failure> {

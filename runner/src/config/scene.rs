@@ -11,18 +11,17 @@ use super::defaults::BRANCH;
 use super::environment::Environment;
 use super::layers::Layers;
 use super::origin::Given;
+use super::resolve::Host;
 use super::room::Bound;
 use super::{branch, profile, protect};
 use crate::exit::{Exit, Failure, OrFail as _};
-use crate::home::StateRoot;
 use crate::task::{Cleanup, Secrets, Spec, TaskId};
 
 /// Everything that a resolution looks at.
 pub(super) struct Scene<'s> {
     pub(super) layers: Layers<'s>,
     pub(super) repository: &'s Repository,
-    pub(super) root: &'s StateRoot,
-    pub(super) caller: &'s BTreeMap<OsString, OsString>,
+    pub(super) host: &'s Host,
     pub(super) built_in: BTreeMap<String, Given<Agent>>,
 }
 
