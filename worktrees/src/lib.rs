@@ -11,6 +11,7 @@
 
 mod history;
 mod identity;
+mod land;
 mod lock;
 mod oid_text;
 mod owner;
@@ -25,6 +26,10 @@ pub use git2::Oid;
 
 pub use history::{ChangeKind, CommitFacts, DiffStat, FileChange, Side, TreeEntry};
 pub use identity::{EMAIL, NAME};
+pub use land::{
+    JournalError, LandError, LandKind, LandPlan, LandRequest, LandStep, Landing, MergeStyle,
+    Recovered,
+};
 pub use lock::{LockError, RepoLock, lock};
 pub use repository::{OpenError, POINTER, ReadError, RefError, Repository, object_mount};
 pub use seal::{ProblemCode, Seal, SealError, SealRequest, TreeProblem};

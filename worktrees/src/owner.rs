@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::path::Path;
 
-use nix::unistd::{AccessFlags, Gid, Uid, geteuid, setfsgid, setfsuid};
+use nix::unistd::{Gid, Uid, geteuid, setfsgid, setfsuid};
 
 /// While it lives, this thread touches files as the repository's owner.
 #[derive(Debug)]
@@ -21,7 +21,10 @@ impl ActingAsOwner {
     /// An owner who cannot reach `place` (a repository below a folder of root's) could not use it either:
     /// then root goes on as root, as git does.
     pub(crate) fn begin(owner: (u32, u32), place: &Path) -> Self {
-        let switched = geteuid().is_root() && owner.0 != 0;
+        // Asking for an impossible user only tells the present one. When this thread acts already, whoever began
+        // that also ends it.
+        let acting = || setfsuid(Uid::from_raw(u32::MAX)) != Uid::from_raw(0);
+        let switched = geteuid().is_root() && owner.0 != 0 && !acting();
         if switched {
             // The group first: once the user is switched, the right to change the group is gone.
             setfsgid(Gid::from_raw(owner.1));
@@ -54,9 +57,4 @@ impl Drop for ActingAsOwner {
 /// Whether files made by this process for that owner need a change of owner.
 pub(crate) fn must_hand_over(owner: (u32, u32)) -> bool {
     geteuid().is_root() && owner.0 != 0
-}
-
-/// Whether this process may write into the folder at `path`.
-pub(crate) fn may_write(path: &Path) -> bool {
-    nix::unistd::access(path, AccessFlags::W_OK).is_ok()
 }

@@ -147,6 +147,17 @@ impl<'r> Store<'r> {
         sync_folder(&self.objects).map_err(|source| failed(&self.objects, source))
     }
 
+    /// Brings the file system that holds the objects to the disk, with whatever libgit2 has written there.
+    pub(crate) fn sync_all(&mut self) -> Result<(), StoreError> {
+        self.new.clear();
+        fs::File::open(&self.objects)
+            .and_then(|folder| Ok(nix::unistd::syncfs(&folder)?))
+            .map_err(|source| StoreError::Sync {
+                path: self.objects.clone(),
+                source,
+            })
+    }
+
     fn place(&self, oid: Oid) -> PathBuf {
         let name = oid.to_string();
         let (folder, file) = name.split_at(2);

@@ -165,7 +165,7 @@ impl Run<'_> {
         };
         if mode == 0o160_000 {
             self.make_folder(folder, name).map_err(written)?;
-            self.entries.push(submodule_entry(path, oid));
+            self.entries.push(unknown_entry(path, (mode, oid)));
             return Ok(());
         }
         let repo = self.source.repo;
@@ -244,13 +244,14 @@ pub(crate) fn index_entry(path: Vec<u8>, (mode, oid): (u32, Oid), facts: &FileSt
     }
 }
 
-fn submodule_entry(path: Vec<u8>, oid: Oid) -> IndexEntry {
+/// An index entry that says nothing about the file, so that git looks at it.
+pub(crate) fn unknown_entry(path: Vec<u8>, (mode, oid): (u32, Oid)) -> IndexEntry {
     IndexEntry {
         ctime: IndexTime::new(0, 0),
         mtime: IndexTime::new(0, 0),
         dev: 0,
         ino: 0,
-        mode: 0o160_000,
+        mode,
         uid: 0,
         gid: 0,
         file_size: 0,

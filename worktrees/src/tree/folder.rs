@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 use nix::dir::Dir;
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open, openat, readlinkat, renameat};
+use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
@@ -149,18 +149,6 @@ impl Folder {
             Some(group.into()),
             AtFlags::AT_SYMLINK_NOFOLLOW,
         )?)
-    }
-
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        Ok(nix::unistd::fsync(&self.0)?)
-    }
-
-    /// Removes a name, whatever it is but a folder, given by path.
-    pub(crate) fn forget(path: &Path) -> io::Result<()> {
-        match unlinkat(AT_FDCWD, path, UnlinkatFlags::NoRemoveDir) {
-            Ok(()) | Err(nix::errno::Errno::ENOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
     }
 }
 

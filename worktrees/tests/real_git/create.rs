@@ -337,7 +337,11 @@ fn without_history_only_the_base_is_shown() {
     let mut request = request("t", "airlock/t", fixture.rev("HEAD"), &tree, &shadow, &lock);
     request.history = History::None;
     let worktree = fixture.repository().create_worktree(&request).unwrap();
-    let output = in_room(&fixture, &worktree, "git log --oneline | wc -l; git fsck > /dev/null");
+    let output = in_room(
+        &fixture,
+        &worktree,
+        "git log --oneline | wc -l; git fsck > /dev/null",
+    );
     assert!(
         output.status.success(),
         "{}",

@@ -106,7 +106,12 @@ impl Fixture {
         // Not made in the same second as its files: git would read them all again, whether touched or not.
         let index = self.repo.join(".git/worktrees/plain/index");
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
-        fs::File::options().write(true).open(index).unwrap().set_modified(later).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(index)
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
         edit(&plain);
         git_in(&plain, ["add", "-A"]);
         Oid::from_str(&git_in(&plain, ["write-tree"])).unwrap()

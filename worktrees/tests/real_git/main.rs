@@ -3,4 +3,5 @@
 mod fixture;
 
 mod create;
+mod land;
 mod seal;
