@@ -2,7 +2,6 @@
 //!
 //! Must never be looked up in PATH, which may be the worktree's.
 
-use std::ffi::OsString;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -73,12 +72,15 @@ pub(crate) struct Descriptors {
     pub(crate) control: i32,
     pub(crate) spec: i32,
     pub(crate) seccomp: i32,
+    /// Where the output goes; standard output and error are for bubblewrap's own words, because its outer half
+    /// keeps them open to its end.
+    pub(crate) output: i32,
 }
 
 /// The arguments after `bwrap`, in the order that counts. The mounts are the holder's already:
 /// what only a process in the new pid namespace can do is left.
-pub(crate) fn arguments(cwd: &Path, descriptors: Descriptors, masks: &[String]) -> Vec<OsString> {
-    let mut words: Vec<OsString> = [
+pub(crate) fn arguments(descriptors: Descriptors, masks: &[String]) -> Vec<String> {
+    let mut words: Vec<String> = [
         "--unshare-user",
         "--unshare-pid",
         "--unshare-ipc",
@@ -101,18 +103,19 @@ pub(crate) fn arguments(cwd: &Path, descriptors: Descriptors, masks: &[String]) 
         "--ro-bind",
         "/proc/sys",
         "/proc/sys",
+        // The warden enters the job's folder: one that is missing is the command's fault, not the room's.
+        "--chdir",
+        "/",
     ]
-    .map(OsString::from)
+    .map(str::to_owned)
     .to_vec();
     for mask in masks {
         words.push("--ro-bind".into());
         words.push("/dev/null".into());
-        words.push(format!("/proc/{mask}").into());
+        words.push(format!("/proc/{mask}"));
     }
-    words.push("--chdir".into());
-    words.push(cwd.into());
     words.push("--seccomp".into());
-    words.push(descriptors.seccomp.to_string().into());
+    words.push(descriptors.seccomp.to_string());
     words
 }
 
@@ -121,6 +124,7 @@ pub(crate) fn command(arguments: i32, descriptors: Descriptors) -> Vec<String> {
     let Descriptors {
         control,
         spec,
+        output,
         seccomp: _,
     } = descriptors;
     let words = [
@@ -133,7 +137,7 @@ pub(crate) fn command(arguments: i32, descriptors: Descriptors) -> Vec<String> {
     ]
     .map(str::to_owned);
     let mut words = words.to_vec();
-    words.extend([control.to_string(), spec.to_string()]);
+    words.extend([control, spec, output].map(|number| number.to_string()));
     words
 }
 
@@ -156,10 +160,10 @@ mod tests {
             control: 3,
             spec: 4,
             seccomp: 5,
+            output: 7,
         };
-        let words = arguments(Path::new("/w"), descriptors, &["keys".to_owned()]);
-        let line: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
-        let line = line.join(" ");
+        let words = arguments(descriptors, &["keys".to_owned()]);
+        let line = words.join(" ");
         for wall in [
             "--unshare-user ",
             "--unshare-pid ",
@@ -175,6 +179,6 @@ mod tests {
         ] {
             assert!(line.contains(wall), "{wall} is missing in {line}");
         }
-        assert!(line.ends_with("--chdir /w --seccomp 5"));
+        assert!(line.ends_with("--seccomp 5"));
     }
 }

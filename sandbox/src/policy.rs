@@ -100,7 +100,8 @@ fn extra(spec: &RoomSpec, path: PathBuf, writable: bool, mount_at: &Path) -> Res
 
 fn permitted(candidate: &Path, forbidden: &[PathBuf], asked: &Path) -> Result<(), Fault> {
     for kernel in KERNEL {
-        if candidate.starts_with(kernel) {
+        let shared_memory = candidate.starts_with("/dev/shm") && candidate != Path::new("/dev/shm");
+        if candidate.starts_with(kernel) && !shared_memory {
             return Err(refused(asked, &format!("{kernel} is the kernel's")));
         }
     }

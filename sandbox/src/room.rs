@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::attach::Keeper;
-use crate::error::RoomError;
+use crate::error::{Fault, RoomError};
 use crate::holder::{self, HolderAnswer, HolderSpec};
 use crate::identity::Identity;
 use crate::keeper::{KeeperAnswer, KeeperSpec};
@@ -66,17 +66,10 @@ impl Room {
         let (mut child, answer) = ask::<HolderAnswer>("__holder", &holder, &spec.task)?;
         let writable = match answer {
             Some(HolderAnswer::Ready { writable }) => writable,
-            other => {
-                reap(&mut child);
-                let silent = || RoomError::Silent {
-                    role: "holder",
-                    task: spec.task.clone(),
-                };
-                return Err(match other {
-                    Some(HolderAnswer::Failed(fault)) => fault.into_error(&spec.task),
-                    Some(HolderAnswer::Ready { .. }) | None => silent(),
-                });
+            Some(HolderAnswer::Failed(fault)) => {
+                return Err(given_up(spec, &mut child, Some(fault)));
             }
+            None => return Err(given_up(spec, &mut child, None)),
         };
         let identity = Identity::of(child.id());
         let mut room = Self {
@@ -180,6 +173,33 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Takes in a holder that did not make it, and removes what it would have used.
+fn given_up(spec: &RoomSpec, child: &mut Child, fault: Option<Fault>) -> RoomError {
+    reap(child);
+    if !matches!(fault, Some(Fault::Busy { .. })) {
+        tidy(&spec.locks, &spec.task);
+    }
+    let silent = || RoomError::Silent {
+        role: "holder",
+        task: spec.task.clone(),
+    };
+    fault.map_or_else(silent, |fault| fault.into_error(&spec.task))
+}
+
+/// Removes the files of a room whose holder is gone.
+fn tidy(locks: &Path, task: &str) {
+    for what in ["holder.json", "room"] {
+        // What cannot be removed names a holder that is proven dead.
+        drop(std::fs::remove_file(
+            locks.join(holder::file_name(task, what)),
+        ));
+    }
+    let lock = locks.join(holder::file_name(task, "holder.lock"));
+    if let Ok(Some(lock)) = HeldLock::try_acquire(&lock) {
+        drop(lock.remove());
     }
 }
 

@@ -212,6 +212,12 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
     let file =
         enter::memory(&text).map_err(|error| Fault::step("write the warden's file", error))?;
     let Streams { input, output } = streams;
+    if entrance.account.drop_root {
+        // So that the job can open `/dev/stdout`, which is this pipe once more.
+        let (uid, gid) = (entrance.account.uid, entrance.account.gid);
+        nix::unistd::fchown(&output, Some(uid.into()), Some(gid.into()))
+            .map_err(|errno| Fault::step("hand the output's pipe to the room's user", errno))?;
+    }
     let baggage = Baggage {
         input,
         output,
@@ -222,7 +228,7 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
     };
     match sys::fork().map_err(|errno| Fault::step("fork", errno))? {
         Fork::Child => {
-            let fault = enter::enter(entrance, &spec.job.cwd, &baggage);
+            let fault = enter::enter(entrance, &baggage);
             let text = serde_json::to_string(&fault).unwrap_or_default();
             let line = format!("{}{text}\n", enter::FAULT);
             rustix::io::write(&baggage.words, line.as_bytes()).ok();

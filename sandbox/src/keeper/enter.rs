@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::sched::CloneFlags;
@@ -29,6 +28,7 @@ const PLACES: Descriptors = Descriptors {
     control: 3,
     spec: 4,
     seccomp: 5,
+    output: 7,
 };
 const ARGUMENTS: i32 = 6;
 /// Above all of them.
@@ -47,8 +47,8 @@ pub(crate) struct Baggage {
 }
 
 /// Becomes bubblewrap. Returns only when it failed.
-pub(crate) fn enter(entrance: &Entrance, cwd: &Path, baggage: &Baggage) -> Fault {
-    match prepare(entrance, cwd, baggage) {
+pub(crate) fn enter(entrance: &Entrance, baggage: &Baggage) -> Fault {
+    match prepare(entrance, baggage) {
         Ok(program) => {
             let words = bwrap::command(ARGUMENTS, PLACES)
                 .into_iter()
@@ -68,23 +68,24 @@ pub(crate) fn enter(entrance: &Entrance, cwd: &Path, baggage: &Baggage) -> Fault
     }
 }
 
-fn prepare(entrance: &Entrance, cwd: &Path, baggage: &Baggage) -> Result<CString, Fault> {
+fn prepare(entrance: &Entrance, baggage: &Baggage) -> Result<CString, Fault> {
     let step = |doing: &'static str| move |errno: nix::errno::Errno| Fault::step(doing, errno);
     launch::default_signals().map_err(step("reset signals"))?;
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
     join(entrance, baggage)?;
     let filter = open(FILTER, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())
         .map_err(|errno| Fault::at("open the system call filter", FILTER, errno))?;
-    let words = arguments(cwd)?;
+    let words = arguments()?;
     nix::unistd::chdir("/").map_err(step("enter the room's root"))?;
     let order = [
         (baggage.input.as_fd(), 0),
-        (baggage.output.as_fd(), 1),
+        (baggage.words.as_fd(), 1),
         (baggage.words.as_fd(), 2),
         (baggage.control.as_fd(), PLACES.control),
         (baggage.spec.as_fd(), PLACES.spec),
         (filter.as_fd(), PLACES.seccomp),
         (words.as_fd(), ARGUMENTS),
+        (baggage.output.as_fd(), PLACES.output),
     ];
     arrange(&order)?;
     CString::new(entrance.bwrap.as_os_str().as_bytes())
@@ -114,9 +115,9 @@ fn join(entrance: &Entrance, baggage: &Baggage) -> Result<(), Fault> {
 }
 
 /// The words for bubblewrap in a file of their own: `/proc/1/cmdline` tells nothing, and no list is too long.
-fn arguments(cwd: &Path) -> Result<OwnedFd, Fault> {
+fn arguments() -> Result<OwnedFd, Fault> {
     let mut bytes = Vec::new();
-    for word in bwrap::arguments(cwd, PLACES, &bwrap::masks()) {
+    for word in bwrap::arguments(PLACES, &bwrap::masks()) {
         bytes.extend_from_slice(word.as_bytes());
         bytes.push(0);
     }

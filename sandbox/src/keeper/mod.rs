@@ -126,13 +126,7 @@ impl Teller {
 fn keep(spec: &KeeperSpec, teller: &mut Teller) -> Result<(), Fault> {
     nix::unistd::chdir("/").map_err(|errno| Fault::step("enter /", errno))?;
     let (lock, me) = claim(spec)?;
-    let pipe = hold_room(spec)?;
-    let dir = &spec.job.dir;
-    std::fs::create_dir_all(dir).map_err(|error| Fault::at("make the job's folder", dir, error))?;
-    durable::sweep(dir).map_err(|error| Fault::at("sweep the job's folder", dir, error))?;
-    let meta = Meta::starting(&spec.task, &spec.job, spec.entrance.is_some(), &me);
-    let outcome = tend::tend(spec, meta, teller);
-    drop(pipe);
+    let outcome = serve_job(spec, &me, teller);
     // Gone with the job: an order finds nobody instead of a closed door.
     drop(std::fs::remove_file(spec.locks.join(file_name(
         &spec.task,
@@ -141,6 +135,16 @@ fn keep(spec: &KeeperSpec, teller: &mut Teller) -> Result<(), Fault> {
     ))));
     drop(lock.remove());
     outcome
+}
+
+fn serve_job(spec: &KeeperSpec, me: &Identity, teller: &mut Teller) -> Result<(), Fault> {
+    // Held to the end, or the room would close under the job.
+    let _pipe = hold_room(spec)?;
+    let dir = &spec.job.dir;
+    std::fs::create_dir_all(dir).map_err(|error| Fault::at("make the job's folder", dir, error))?;
+    durable::sweep(dir).map_err(|error| Fault::at("sweep the job's folder", dir, error))?;
+    let meta = Meta::starting(&spec.task, &spec.job, spec.entrance.is_some(), me);
+    tend::tend(spec, meta, teller)
 }
 
 /// Takes the job's lock and writes into it who holds it.

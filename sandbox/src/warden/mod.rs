@@ -33,19 +33,23 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let number = |index: usize| words.get(index)?.to_str()?.parse().ok();
-    let (Some(control), Some(spec)) = (number(0), number(1)) else {
+    let (Some(control), Some(spec), Some(output)) = (number(0), number(1), number(2)) else {
         return ExitCode::FAILURE;
     };
-    let (Ok(control), Ok(spec)) = (sys::inherited(control), sys::inherited(spec)) else {
+    let (Ok(control), Ok(spec), Ok(output)) = (
+        sys::inherited(control),
+        sys::inherited(spec),
+        sys::inherited(output),
+    ) else {
         return ExitCode::FAILURE;
     };
-    match watch(control, spec) {
+    match watch(control, spec, output) {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     }
 }
 
-fn watch(control: OwnedFd, spec: OwnedFd) -> Option<()> {
+fn watch(control: OwnedFd, spec: OwnedFd, output: OwnedFd) -> Option<()> {
     let mut text = String::new();
     File::from(spec).read_to_string(&mut text).ok()?;
     let spec: WardenSpec = serde_json::from_str(&text).ok()?;
@@ -54,8 +58,10 @@ fn watch(control: OwnedFd, spec: OwnedFd) -> Option<()> {
     mask.thread_block().ok()?;
     let children =
         SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok()?;
-    // bubblewrap's own words went to standard error; the command's go where its output goes.
-    nix::unistd::dup2_stderr(std::io::stdout()).ok()?;
+    // bubblewrap's own words went here; the command's go where its output goes.
+    nix::unistd::dup2_stdout(&output).ok()?;
+    nix::unistd::dup2_stderr(&output).ok()?;
+    drop(output);
     sys::close_on_exec_from(3).ok()?;
     let mut warden = Warden {
         control,
@@ -65,6 +71,17 @@ fn watch(control: OwnedFd, spec: OwnedFd) -> Option<()> {
     };
     warden.report(Report::Hello)?;
     warden.obey(&children)
+}
+
+fn silence() -> Option<()> {
+    let null = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .ok()?;
+    nix::unistd::dup2_stdin(&null).ok()?;
+    nix::unistd::dup2_stdout(&null).ok()?;
+    nix::unistd::dup2_stderr(&null).ok()
 }
 
 struct Warden {
@@ -134,6 +151,8 @@ impl Warden {
         match launch::spawn(&self.spec.launch) {
             Ok(main) => {
                 self.main = Some(main);
+                // The output ends with the command and what it left, not with us.
+                silence()?;
                 self.report(Report::Started)
             }
             Err(failure) => {

@@ -3,8 +3,11 @@
 //! The room starts this very program again for its hidden roles, so `main` is ours and not the test harness's.
 //! Run them as root and as an ordinary user: both must hold.
 
+mod keep;
+mod place;
 mod runner;
 mod view;
+mod walls;
 
 use std::process::ExitCode;
 
@@ -13,5 +16,11 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::hidden(&args) {
         return code;
     }
-    runner::run(&[view::TESTS], &args)
+    if let Some(code) = keep::supervise(&args) {
+        return code;
+    }
+    runner::run(
+        &[view::TESTS, walls::TESTS, keep::TESTS, place::TESTS],
+        &args,
+    )
 }

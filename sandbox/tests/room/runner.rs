@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sandbox::{JobSpec, Keeper, Limits, Net, Outcome, Room, RoomSpec};
 
 /// A test and its name.
-pub type Test = (&'static str, fn());
+pub(crate) type Test = (&'static str, fn());
 
 /// Runs those whose name holds the first argument that is not a flag.
-pub fn run(groups: &[&[Test]], args: &[OsString]) -> ExitCode {
+pub(crate) fn run(groups: &[&[Test]], args: &[OsString]) -> ExitCode {
     let words: Vec<_> = args
         .iter()
         .skip(1)
@@ -67,17 +67,17 @@ pub fn run(groups: &[&[Test]], args: &[OsString]) -> ExitCode {
 }
 
 /// A throw-away task: folders, a small tree with a git pointer, and the room around it.
-pub struct Task {
-    pub folder: tempfile::TempDir,
-    pub spec: RoomSpec,
+pub(crate) struct Task {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) spec: RoomSpec,
 }
 
 impl Task {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::named("t")
     }
 
-    pub fn named(task: &str) -> Self {
+    pub(crate) fn named(task: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for name in ["tree", "git", "objects", "bg", "sub", "feedback", "locks"] {
@@ -114,11 +114,11 @@ impl Task {
         Self { folder, spec }
     }
 
-    pub fn open(&self) -> Room {
+    pub(crate) fn open(&self) -> Room {
         Room::open(&self.spec).unwrap_or_else(|error| panic!("no room: {}", whole(&error)))
     }
 
-    pub fn job(&self, name: &str, argv: &[&str]) -> JobSpec {
+    pub(crate) fn job(&self, name: &str, argv: &[&str]) -> JobSpec {
         JobSpec {
             job: name.into(),
             dir: self.spec.bg.join(name),
@@ -133,12 +133,12 @@ impl Task {
         }
     }
 
-    pub fn script(&self, name: &str, script: &str) -> JobSpec {
+    pub(crate) fn script(&self, name: &str, script: &str) -> JobSpec {
         self.job(name, &["/bin/sh", "-c", script])
     }
 
     /// Opens a room, runs a script in it, closes it.
-    pub fn run(&self, script: &str) -> (Outcome, String) {
+    pub(crate) fn run(&self, script: &str) -> (Outcome, String) {
         let room = self.open();
         let job = self.script("main", script);
         let answer = self.wait(start(&room, &job), "main");
@@ -146,22 +146,22 @@ impl Task {
         answer
     }
 
-    pub fn wait(&self, keeper: Keeper, job: &str) -> (Outcome, String) {
+    pub(crate) fn wait(&self, keeper: Keeper, job: &str) -> (Outcome, String) {
         let outcome = keeper.wait();
         (outcome, self.log(job))
     }
 
-    pub fn log(&self, job: &str) -> String {
+    pub(crate) fn log(&self, job: &str) -> String {
         let log = std::fs::read(self.spec.bg.join(job).join("output.log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    pub fn lock_files(&self) -> Vec<String> {
+    pub(crate) fn lock_files(&self) -> Vec<String> {
         names(&self.spec.locks)
     }
 }
 
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -170,13 +170,13 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-pub fn start(room: &Room, job: &JobSpec) -> Keeper {
+pub(crate) fn start(room: &Room, job: &JobSpec) -> Keeper {
     room.start(job)
         .unwrap_or_else(|error| panic!("no job: {}", whole(&error)))
 }
 
 /// An error with its causes.
-pub fn whole(error: &dyn std::error::Error) -> String {
+pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -187,7 +187,7 @@ pub fn whole(error: &dyn std::error::Error) -> String {
 }
 
 /// Host processes whose command line holds `marker`.
-pub fn processes(marker: &str) -> Vec<u32> {
+pub(crate) fn processes(marker: &str) -> Vec<u32> {
     let me = std::process::id();
     std::fs::read_dir("/proc")
         .unwrap()
@@ -201,7 +201,7 @@ pub fn processes(marker: &str) -> Vec<u32> {
 }
 
 /// Waits until `condition` holds; fails after ten seconds.
-pub fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while !condition() {
         assert!(std::time::Instant::now() < end, "{what} did not come true");
@@ -209,7 +209,7 @@ pub fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-pub fn unique(word: &str) -> String {
+pub(crate) fn unique(word: &str) -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!(
         "{word}-{}-{}",
@@ -218,6 +218,6 @@ pub fn unique(word: &str) -> String {
     )
 }
 
-pub fn path(text: &str) -> PathBuf {
+pub(crate) fn path(text: &str) -> PathBuf {
     text.into()
 }

@@ -1,10 +1,36 @@
 //! What a command in the room sees and what comes back of it.
 
-use sandbox::Exit;
+use std::os::unix::ffi::OsStrExt as _;
 
-use crate::runner::{Task, Test};
+use sandbox::{Exit, Limits, Meta};
 
-pub const TESTS: &[Test] = &[("plain", plain), ("code", code)];
+use crate::runner::{Task, Test, names, start, unique};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("plain", plain),
+    ("code", code),
+    ("signal", signal),
+    ("real_time_signal", real_time_signal),
+    ("missing_program", missing_program),
+    ("missing_folder", missing_folder),
+    ("script_without_interpreter", script_without_interpreter),
+    ("environment_is_the_given_one", environment_is_the_given_one),
+    ("init_tells_nothing", init_tells_nothing),
+    ("descriptors_are_closed", descriptors_are_closed),
+    ("standard_input", standard_input),
+    ("no_line_end", no_line_end),
+    ("flood", flood),
+    ("odd_words", odd_words),
+    (
+        "jobs_share_home_tmp_and_localhost",
+        jobs_share_home_tmp_and_localhost,
+    ),
+    ("file_size", file_size),
+    ("processes", processes),
+    ("meta_is_whole", meta_is_whole),
+    ("shown_folders", shown_folders),
+    ("loopback_only", loopback_only),
+];
 
 fn plain() {
     let task = Task::new();
@@ -19,6 +45,11 @@ fn plain() {
         b"made\n"
     );
     assert_eq!(outcome.output_bytes, u64::try_from(log.len()).unwrap());
+    assert_eq!(task.lock_files(), Vec::<String>::new());
+    assert_eq!(
+        names(&task.spec.tree),
+        [".bg", ".git", ".sub", "a.txt", "b.txt"]
+    );
 }
 
 fn code() {
@@ -27,4 +58,241 @@ fn code() {
         (outcome.exit, outcome.code, outcome.signal),
         (Exit::Code(7), Some(7), None)
     );
+}
+
+fn signal() {
+    let (outcome, _) = Task::new().run("kill -KILL $$");
+    assert_eq!(
+        (outcome.exit, outcome.code, outcome.signal),
+        (Exit::Signal(9), None, Some(9))
+    );
+    let (outcome, _) = Task::new().run("exit 137");
+    assert_eq!(outcome.exit, Exit::Code(137));
+}
+
+fn real_time_signal() {
+    let (outcome, _) = Task::new().run("(kill -40 $(exec sh -c 'echo $PPID')); kill -35 $$");
+    assert_eq!(outcome.exit, Exit::Signal(35));
+}
+
+fn missing_program() {
+    let task = Task::new();
+    let room = task.open();
+    let (outcome, _) = task.wait(start(&room, &task.job("x", &["no-such-program", "a"])), "x");
+    let Exit::NotStarted { reason } = &outcome.exit else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        reason,
+        "cannot execute no-such-program: No such file or directory (os error 2)"
+    );
+    assert_eq!(
+        (outcome.code, outcome.signal, outcome.started_ms),
+        (None, None, None)
+    );
+    let (outcome, _) = task.wait(start(&room, &task.job("y", &["/etc/passwd"])), "y");
+    assert!(
+        matches!(&outcome.exit, Exit::NotStarted { reason } if reason.contains("denied")),
+        "{outcome:?}"
+    );
+}
+
+fn missing_folder() {
+    let task = Task::new();
+    let room = task.open();
+    let mut job = task.job("x", &["true"]);
+    job.cwd = "/no/such/folder".into();
+    let (outcome, _) = task.wait(start(&room, &job), "x");
+    assert!(
+        matches!(&outcome.exit, Exit::NotStarted { reason } if reason.contains("enter /no/such/folder")),
+        "{outcome:?}"
+    );
+}
+
+fn script_without_interpreter() {
+    let task = Task::new();
+    let (outcome, log) = task.run("echo 'echo by the shell' > s; chmod +x s; env ./s");
+    assert_eq!(
+        (outcome.exit, log.as_str()),
+        (Exit::Code(0), "by the shell\n")
+    );
+}
+
+fn environment_is_the_given_one() {
+    let task = Task::new();
+    let room = task.open();
+    let mut job = task.job("env", &["/usr/bin/env"]);
+    job.env.insert("WITH SPACE".into(), "a\nb=c".into());
+    let (_, log) = task.wait(start(&room, &job), "env");
+    let expected: String = job
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}\n"))
+        .collect();
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(sorted(&log), sorted(&expected));
+}
+
+fn init_tells_nothing() {
+    let (_, log) = Task::new().run(
+        "tr '\\0' ' ' < /proc/1/cmdline; echo; cat /proc/1/environ; for f in environ mem maps fd exe root cwd; do ls /proc/1/$f/. 2>&1 | head -1; done; echo done",
+    );
+    assert!(
+        log.starts_with("/run/airlock/bin/airlock __warden 3 4 7 \n"),
+        "{log}"
+    );
+    assert!(log.ends_with("done\n"), "{log}");
+    assert_eq!(log.matches("Permission denied").count(), 5, "{log}");
+}
+
+fn descriptors_are_closed() {
+    let (_, log) =
+        Task::new().run("ls -l /proc/self/fd | awk 'NR>1{print $9}' | sort -n | tr '\\n' ' '");
+    // The fourth is the folder that `ls` itself reads.
+    assert_eq!(log, "0 1 2 3 ");
+}
+
+fn standard_input() {
+    let task = Task::new();
+    let room = task.open();
+    let mut job = task.job("cat", &["cat"]);
+    let (outcome, log) = task.wait(start(&room, &job), "cat");
+    assert_eq!((outcome.exit, log.as_str()), (Exit::Code(0), ""));
+    job.job = "cat2".into();
+    job.dir = task.spec.bg.join("cat2");
+    job.stdin = vec![b'x'; 3 << 20];
+    job.output_cap = 8 << 20;
+    let (outcome, log) = task.wait(start(&room, &job), "cat2");
+    assert_eq!((outcome.exit, log.len()), (Exit::Code(0), 3 << 20));
+}
+
+fn no_line_end() {
+    let (outcome, log) = Task::new().run("printf x; exit 7");
+    assert_eq!((outcome.exit, log.as_str()), (Exit::Code(7), "x"));
+}
+
+fn flood() {
+    let task = Task::new();
+    let room = task.open();
+    let mut job = task.script(
+        "flood",
+        "yes 0123456789 | head -c 100000000; echo; echo last",
+    );
+    job.output_cap = 100_000;
+    let (outcome, log) = task.wait(start(&room, &job), "flood");
+    assert_eq!(outcome.exit, Exit::Code(0));
+    assert_eq!(outcome.output_bytes, 100_000_006);
+    assert!(log.starts_with("0123456789\n") && log.ends_with("\nlast\n"));
+    assert!(log.len() < 100_100 && log.len() > 60_000, "{}", log.len());
+    assert!(log.contains(&format!(
+        "[airlock: {} bytes of output dropped here]",
+        outcome.output_dropped
+    )));
+    assert_eq!(names(&job.dir), ["meta.json", "output.log"]);
+}
+
+fn odd_words() {
+    let task = Task::new();
+    let room = task.open();
+    let mut job = task.job("odd", &["printf", "%s|", "", "a b", "new\nline", "--"]);
+    job.argv
+        .push(std::ffi::OsStr::from_bytes(b"\xff\xfe").to_owned());
+    let keeper = start(&room, &job);
+    keeper.wait();
+    let log = std::fs::read(job.dir.join("output.log")).unwrap();
+    assert_eq!(log, b"|a b|new\nline|--|\xff\xfe|");
+}
+
+fn jobs_share_home_tmp_and_localhost() {
+    let task = Task::new();
+    let room = task.open();
+    let server = "import socket,os; s=socket.socket(); s.bind(('127.0.0.1',4711)); s.listen(); open('/tmp/ready','w').close(); open(os.environ['HOME']+'/h','w').close(); c,_=s.accept(); c.sendall(b'hello')";
+    let server = start(
+        &room,
+        &task.job("server", &["/usr/bin/python3", "-c", server]),
+    );
+    let client = "import socket,os,time\nwhile not os.path.exists('/tmp/ready'): time.sleep(0.01)\nc=socket.create_connection(('127.0.0.1',4711)); print(c.recv(9), os.listdir('/home/agent'), os.listdir('/var/tmp'))";
+    let (outcome, log) = task.wait(
+        start(
+            &room,
+            &task.job("client", &["/usr/bin/python3", "-c", client]),
+        ),
+        "client",
+    );
+    assert_eq!(
+        (outcome.exit, log.as_str()),
+        (Exit::Code(0), "b'hello' ['h'] ['ready']\n")
+    );
+    assert_eq!(server.wait().exit, Exit::Code(0));
+}
+
+fn file_size() {
+    let task = Task::new();
+    let room = task.open();
+    let mut job = task.job("big", &["/usr/bin/python3", "-c", "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); f=open('big','wb'); f.write(b'x'*3000000)"]);
+    job.limits = Limits {
+        fsize: 1 << 20,
+        ..Limits::default()
+    };
+    let (outcome, _) = task.wait(start(&room, &job), "big");
+    assert_eq!(
+        outcome.exit,
+        Exit::OverLimit {
+            limit: "file_size".into()
+        }
+    );
+}
+
+fn processes() {
+    let task = Task::new();
+    let room = task.open();
+    let count = "import os,time\nn=0\ntry:\n  while n<200:\n    if os.fork()==0: time.sleep(60); os._exit(0)\n    n+=1\nexcept OSError as e: pass\nprint(n)";
+    let mut job = task.job("forks", &["/usr/bin/python3", "-c", count]);
+    job.limits = Limits {
+        pids: 50,
+        ..Limits::default()
+    };
+    let (outcome, log) = task.wait(start(&room, &job), "forks");
+    let count: u64 = log.trim().parse().unwrap();
+    assert!((40..=50).contains(&count), "{count}");
+    assert!(outcome.leaked);
+}
+
+fn meta_is_whole() {
+    let task = Task::named(&unique("task"));
+    let room = task.open();
+    let job = task.script("one", "echo hello; exit 3");
+    start(&room, &job).wait();
+    let meta = Meta::read(&job.dir).unwrap().unwrap();
+    assert_eq!(
+        (meta.schema, meta.job.as_str(), meta.confined),
+        (1, "one", true)
+    );
+    assert_eq!(
+        (meta.exit, meta.code, meta.output.bytes),
+        (Some(Exit::Code(3)), Some(3), 6)
+    );
+    assert!(meta.started_ms >= Some(meta.created_ms) && meta.ended_ms >= meta.started_ms);
+    assert!(meta.elapsed_ms.is_some() && !meta.leaked);
+}
+
+fn shown_folders() {
+    let task = Task::new();
+    std::fs::create_dir(task.spec.bg.join("other")).unwrap();
+    let (_, log) = task.run(
+        "ls .bg .sub; cat .bg/main/meta.json | grep -c '^  .state'; cat /run/airlock/feedback/round /run/airlock/objects/0/x; for d in .bg .sub /run/airlock/feedback /run/airlock/objects/0 /run/airlock /etc / /usr /dev /var /home; do touch $d/x 2>/dev/null && echo $d; done; touch /run/airlock/git/x .git 2>&1",
+    );
+    let expected = ".bg:\nmain\nother\n\n.sub:\n1\nno\nobject\ntouch: cannot touch '.git': Permission denied\n";
+    assert_eq!(log, expected);
+    assert!(task.spec.git.as_ref().unwrap().shadow.join("x").exists());
+}
+
+fn loopback_only() {
+    let (_, log) =
+        Task::new().run("awk -F: 'NR>2{print $1}' /proc/net/dev; cat /proc/net/route | wc -l");
+    assert_eq!(log, "    lo\n1\n");
 }
