@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use crate::config::{EnvEntry, Given, Origin, Wishes, nearest, quantity, set_gate, text_of, words};
 use crate::config::{attempts, note_file, pids_problem};
 use crate::exit::{Exit, Failure};
-use crate::task::{Cleanup, TaskId};
+use crate::task::{Cleanup, Isolation, Net, Style, TaskId};
 
 /// Every key.
 const KEYS: &[&str] = &[
@@ -137,12 +137,12 @@ struct Form {
     command: Option<Vec<String>>,
     base: Option<String>,
     into: Option<String>,
-    merge: Option<Option<crate::task::Style>>,
+    merge: Option<Merge>,
     allow_merge_back: Option<bool>,
     allow_unconfined: Option<bool>,
-    isolation: Option<crate::task::Isolation>,
-    isolation_mode: Option<crate::task::Isolation>,
-    net: Option<crate::task::Net>,
+    isolation: Option<Isolation>,
+    isolation_mode: Option<Isolation>,
+    net: Option<Net>,
     ro: Vec<String>,
     rw: Vec<String>,
     env: Vec<EnvEntry>,
@@ -267,7 +267,7 @@ impl Form {
             "gate" => self.gate = gate(entry)?,
             "note" => self.note = entry.some()?,
             "note_file" => {
-                self.note_file = entry.read(|path| note_file(path).map(|()| path.to_owned()))?
+                self.note_file = entry.read(|path| note_file(path).map(|()| path.to_owned()))?;
             }
             "cleanup" => self.cleanup = entry.read(words::cleanup)?,
             "cleanup_policy" => self.cleanup_policy = entry.read(words::cleanup)?,
@@ -309,7 +309,11 @@ impl Form {
         wishes.command = command.map(|command| Given::new(command, origin("command")));
         wishes.base = self.base.map(|base| Given::new(base, origin("base")));
         wishes.into = self.into.map(|into| Given::new(into, origin("into")));
-        wishes.merge = self.merge.map(|merge| Given::new(merge, origin("merge")));
+        let merge = self.merge.map(|merge| match merge {
+            Merge::Usual => None,
+            Merge::In(style) => Some(style),
+        });
+        wishes.merge = merge.map(|merge| Given::new(merge, origin("merge")));
         wishes.merge_allowed = self
             .allow_merge_back
             .map(|allowed| Given::new(allowed, origin("allow_merge_back")));
@@ -361,24 +365,31 @@ impl Form {
     }
 }
 
+/// A wish to land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Merge {
+    /// As the configuration says.
+    Usual,
+    /// In this way.
+    In(Style),
+}
+
 /// `true`, `false` or a style.
-fn merge<'de, A: MapAccess<'de>>(
-    entry: &mut Entry<'_, A>,
-) -> Result<Option<Option<crate::task::Style>>, A::Error> {
+fn merge<'de, A: MapAccess<'de>>(entry: &mut Entry<'_, A>) -> Result<Option<Merge>, A::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
         expecting = "expected true, false or one of auto, ff, squash, rebase, merge"
     )]
-    enum Merge {
+    enum Wish {
         Asked(bool),
         Style(String),
     }
     match entry.value()? {
-        Merge::Asked(asked) => Ok(asked.then_some(None)),
-        Merge::Style(style) => {
+        Wish::Asked(asked) => Ok(asked.then_some(Merge::Usual)),
+        Wish::Style(style) => {
             let style = words::style(&style).map_err(|problem| entry.complain(&problem))?;
-            Ok(Some(Some(style)))
+            Ok(Some(Merge::In(style)))
         }
     }
 }
@@ -425,7 +436,6 @@ fn gate<'de, A: MapAccess<'de>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Isolation, Style};
 
     fn wishes(text: &str) -> Wishes {
         parse("t.json", text)

@@ -2,6 +2,7 @@
 //! wishes and the repository that has them: any change asks again. Keeps one file in the state
 //! root; decides nothing about what widens (that is [`crate::config`]).
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -213,12 +214,11 @@ pub fn digest(repository: &Path, asks: &[Ask]) -> String {
         part(ask.key.as_bytes());
         part(ask.value.as_bytes());
     }
-    let hex: String = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256:{hex}")
+    let mut text = String::from("sha256:");
+    for byte in hash.finalize() {
+        write!(text, "{byte:02x}").expect("a string takes every text");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub fn built_in() -> BTreeMap<String, Given<Agent>> {
 
 /// A prompt that cannot be given to the agent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PromptError {
+pub(super) enum PromptError {
     /// The command needs one and there is none.
     #[error("the command of agent {0} needs a prompt: give --prompt TEXT or --prompt-file FILE")]
     Missing(String),
@@ -108,7 +108,7 @@ pub enum PromptError {
 }
 
 /// What the agent is told, with the hint for later attempts.
-pub fn prompt_for(prompt: &str, attempts: u32) -> String {
+pub(super) fn prompt_for(prompt: &str, attempts: u32) -> String {
     if attempts > 1 {
         format!("{prompt}{FEEDBACK_HINT}")
     } else {
@@ -117,7 +117,7 @@ pub fn prompt_for(prompt: &str, attempts: u32) -> String {
 }
 
 /// Whether a command has a place for a prompt.
-pub fn has_place(command: &[OsString]) -> bool {
+pub(super) fn has_place(command: &[OsString]) -> bool {
     command.iter().any(|word| {
         let word = word.to_string_lossy();
         word.contains(PROMPT) || word.contains(PROMPT_FILE)
@@ -125,7 +125,7 @@ pub fn has_place(command: &[OsString]) -> bool {
 }
 
 /// Puts the prompt into a command.
-pub fn fill(
+pub(super) fn fill(
     agent: &str,
     command: &[OsString],
     prompt: Option<&str>,

@@ -20,7 +20,7 @@ const SYSTEM: &[(&str, &str)] = &[
 
 /// A path that no room gets.
 #[derive(Debug, thiserror::Error)]
-pub enum BindError {
+pub(super) enum BindError {
     /// It is not there, or cannot be reached.
     #[error("{} from {origin} cannot be shown in a room", path.display())]
     Missing {
@@ -60,11 +60,11 @@ pub enum BindError {
 
 /// Paths that no room may see or hold.
 #[derive(Debug, Default)]
-pub struct Forbidden(Vec<(PathBuf, &'static str)>);
+pub(super) struct Forbidden(Vec<(PathBuf, &'static str)>);
 
 impl Forbidden {
     /// The system's own.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut forbidden = Self::default();
         for (path, what) in SYSTEM {
             forbidden.add(Path::new(path), what);
@@ -73,12 +73,12 @@ impl Forbidden {
     }
 
     /// One more path with what it is.
-    pub fn add(&mut self, path: &Path, what: &'static str) {
+    pub(super) fn add(&mut self, path: &Path, what: &'static str) {
         self.0.push((settled(path), what));
     }
 
     /// The path itself as the kernel will find it, or why no room gets it.
-    pub fn check(&self, wish: &Given<PathBuf>) -> Result<PathBuf, BindError> {
+    pub(super) fn check(&self, wish: &Given<PathBuf>) -> Result<PathBuf, BindError> {
         let origin = || wish.origin.to_string();
         let missing = |source| BindError::Missing {
             path: wish.value.clone(),

@@ -3,7 +3,7 @@
 
 /// A branch template or name that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BranchError {
+pub(super) enum BranchError {
     /// A placeholder that does not exist.
     #[error(
         "the branch template {template:?} has an unknown placeholder {{{placeholder}}}; known are {{run}}, {{task}}, {{agent}}"
@@ -28,7 +28,12 @@ pub enum BranchError {
 }
 
 /// Fills a template.
-pub fn fill(template: &str, run: &str, task: &str, agent: &str) -> Result<String, BranchError> {
+pub(super) fn fill(
+    template: &str,
+    run: &str,
+    task: &str,
+    agent: &str,
+) -> Result<String, BranchError> {
     if !template.contains("{task}") {
         return Err(BranchError::NotUnique(template.to_owned()));
     }
@@ -56,7 +61,7 @@ pub fn fill(template: &str, run: &str, task: &str, agent: &str) -> Result<String
 }
 
 /// Checks a short branch name by the rules of `git check-ref-format --branch`.
-pub fn check(name: &str) -> Result<(), BranchError> {
+pub(super) fn check(name: &str) -> Result<(), BranchError> {
     match broken_rule(name) {
         None => Ok(()),
         Some(problem) => Err(BranchError::NotAName {
@@ -93,7 +98,10 @@ fn broken_rule(name: &str) -> Option<&'static str> {
             "a part starts with '.'",
         ),
         (
-            name.ends_with('.') || name.split('/').any(|part| part.ends_with(".lock")),
+            name.ends_with('.')
+                || name
+                    .split('/')
+                    .any(|part| part.strip_suffix(".lock").is_some()),
             "it ends with '.', or a part ends with '.lock'",
         ),
     ];
@@ -104,7 +112,7 @@ fn broken_rule(name: &str) -> Option<&'static str> {
 }
 
 /// An agent's name in the form that fits into a ref.
-pub fn slug(name: &str) -> String {
+pub(super) fn slug(name: &str) -> String {
     let slug: String = name
         .chars()
         .map(|c| {

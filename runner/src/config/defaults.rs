@@ -3,10 +3,10 @@
 use crate::task::Bounds;
 
 /// The branch of a delivery.
-pub const BRANCH: &str = "airlock/{run}/{task}";
+pub(super) const BRANCH: &str = "airlock/{run}/{task}";
 
 /// The limits of an attempt; a repository's file may lower them.
-pub const BOUNDS: Bounds = Bounds {
+pub(super) const BOUNDS: Bounds = Bounds {
     timeout_ms: None,
     grace_ms: 10_000,
     output: 16 << 20,

@@ -101,7 +101,7 @@ impl Source {
 
 /// A parsed file.
 #[derive(Debug)]
-pub struct Document<'t> {
+pub(super) struct Document<'t> {
     source: Source,
     text: &'t str,
     table: DeTable<'t>,
@@ -109,7 +109,7 @@ pub struct Document<'t> {
 
 impl<'t> Document<'t> {
     /// Parses the bytes of a file.
-    pub fn parse(source: Source, bytes: &'t [u8]) -> Result<Self, ConfigError> {
+    pub(super) fn parse(source: Source, bytes: &'t [u8]) -> Result<Self, ConfigError> {
         let file = source.name();
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(ConfigError::NotText { file });
@@ -129,12 +129,12 @@ impl<'t> Document<'t> {
     }
 
     /// Whose file it is.
-    pub fn source(&self) -> &Source {
+    pub(super) fn source(&self) -> &Source {
         &self.source
     }
 
     /// The document as one section.
-    pub fn root(&self) -> Section<'_> {
+    pub(super) fn root(&self) -> Section<'_> {
         Section {
             document: self,
             path: String::new(),
@@ -204,10 +204,12 @@ impl<'d> Section<'d> {
         let path = self.full(key);
         let table = match self.find(key) {
             None => None,
-            Some(value) => match value.get_ref() {
-                DeValue::Table(table) => Some(table),
-                other => return Err(self.wrong(key, value, other, "a section")),
-            },
+            Some(value) => {
+                let DeValue::Table(table) = value.get_ref() else {
+                    return Err(self.wrong(key, value, value.get_ref(), "a section"));
+                };
+                Some(table)
+            }
         };
         Ok(Self {
             document: self.document,
@@ -219,9 +221,10 @@ impl<'d> Section<'d> {
     /// A text.
     pub fn text(&self, key: &str) -> Result<Option<Given<String>>, ConfigError> {
         self.find(key)
-            .map(|value| match value.get_ref() {
-                DeValue::String(text) => Ok(self.given(value, text.to_string())),
-                other => Err(self.wrong(key, value, other, "a text in quotes")),
+            .map(|value| {
+                let text = value.get_ref().as_str();
+                text.map(|text| self.given(value, text.to_owned()))
+                    .ok_or_else(|| self.wrong(key, value, value.get_ref(), "a text in quotes"))
             })
             .transpose()
     }
@@ -253,9 +256,10 @@ impl<'d> Section<'d> {
         };
         items
             .iter()
-            .map(|item| match item.get_ref() {
-                DeValue::String(text) => Ok(self.given(item, text.to_string())),
-                other => Err(self.wrong(key, item, other, expected)),
+            .map(|item| {
+                let text = item.get_ref().as_str();
+                text.map(|text| self.given(item, text.to_owned()))
+                    .ok_or_else(|| self.wrong(key, item, item.get_ref(), expected))
             })
             .collect()
     }

@@ -111,7 +111,7 @@ pub fn looks_secret(name: &str) -> bool {
 
 /// The environment of an agent.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Environment {
+pub(super) struct Environment {
     /// Plain values.
     pub set: BTreeMap<String, String>,
     /// Names whose values are in `secrets`.
@@ -124,7 +124,7 @@ pub struct Environment {
 
 impl Environment {
     /// Gathers entries, weakest first: a later one replaces an earlier one of the same name.
-    pub fn gather(
+    pub(super) fn gather(
         entries: &[Given<EnvEntry>],
         caller: &BTreeMap<OsString, OsString>,
     ) -> Result<Self, EnvError> {

@@ -198,7 +198,7 @@ pub fn set(wishes: &mut GateWishes, gate: Gate, word: Given<words::GateWord>) {
             wishes.modes.insert(gate, Given::new(mode, word.origin));
         }
         words::GateWord::Figures(figures) => {
-            wishes.diagram = Some(Given::new(figures, word.origin))
+            wishes.diagram = Some(Given::new(figures, word.origin));
         }
     }
 }
@@ -231,7 +231,7 @@ pub fn note_file(path: &str) -> Result<(), String> {
 }
 
 /// Names of all agents that two places and the program know.
-pub fn agent_names(places: &[&BTreeMap<String, Given<Agent>>]) -> Vec<String> {
+pub(super) fn agent_names(places: &[&BTreeMap<String, Given<Agent>>]) -> Vec<String> {
     let mut names: Vec<String> = places
         .iter()
         .flat_map(|agents| agents.keys().cloned())

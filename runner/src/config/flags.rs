@@ -102,13 +102,13 @@ fn env_entry(text: &str) -> Result<EnvEntry, EnvError> {
 fn pids(text: &str) -> Result<u64, String> {
     let pids = text
         .parse()
-        .map_err(|_| format!("{text:?} is not a number"))?;
+        .map_err(|_not_one| format!("{text:?} is not a number"))?;
     file::pids_problem(pids).map_or(Ok(pids), Err)
 }
 
 fn attempts(text: &str) -> Result<u32, String> {
     text.parse()
-        .map_err(|_| format!("{text:?} is not a number"))
+        .map_err(|_not_one| format!("{text:?} is not a number"))
         .and_then(file::attempts)
 }
 
@@ -199,7 +199,8 @@ pub fn text_of(file: &Path, here: &Path) -> Result<String, Failure> {
             "{shown} is longer than {LONGEST_TEXT} bytes"
         )));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{shown} is not UTF-8 text")))
+    String::from_utf8(bytes)
+        .map_err(|_not_text| Failure::usage(format!("{shown} is not UTF-8 text")))
 }
 
 #[cfg(test)]

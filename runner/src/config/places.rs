@@ -12,7 +12,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// The user's file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub(super) enum FileError {
     /// It cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -39,7 +39,7 @@ pub enum FileError {
 }
 
 /// Where the user's configuration lives: `$XDG_CONFIG_HOME/airlock`, else `~/.config/airlock`.
-pub fn folder(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+pub(super) fn folder(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = caller.get(OsStr::new(name)).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
@@ -50,7 +50,7 @@ pub fn folder(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
 }
 
 /// The home folder of the caller.
-pub fn home(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+pub(super) fn home(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     caller
         .get(OsStr::new("HOME"))
         .map(PathBuf::from)
@@ -58,7 +58,7 @@ pub fn home(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
 }
 
 /// The bytes of the user's file; none when there is none.
-pub fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     let fail = |source| FileError::Read {
         path: path.to_owned(),
         source,

@@ -40,7 +40,7 @@ pub fn profile(stronger: &[&Wishes], user: &Wishes, repository: &Wishes) -> Prof
     ) {
         profile.diagram = wish.value;
     }
-    let smaller = |bytes: &u64| *bytes;
+    let smaller = |bytes: u64| bytes;
     let largest = settle(
         None,
         user.max_file.clone(),
@@ -65,17 +65,17 @@ pub fn profile(stronger: &[&Wishes], user: &Wishes, repository: &Wishes) -> Prof
 }
 
 /// A task's own wish, else the stricter of user and repository.
-fn settle<T, R: Ord>(
+fn settle<T: Copy, R: Ord>(
     stronger: Option<Given<T>>,
     user: Option<Given<T>>,
     repository: Option<Given<T>>,
-    leniency: impl Fn(&T) -> R,
+    leniency: impl Fn(T) -> R,
 ) -> Option<Given<T>> {
     if stronger.is_some() {
         return stronger;
     }
     match (user, repository) {
-        (Some(user), Some(repository)) if leniency(&repository.value) < leniency(&user.value) => {
+        (Some(user), Some(repository)) if leniency(repository.value) < leniency(user.value) => {
             Some(repository)
         }
         (Some(user), _) => Some(user),
@@ -83,7 +83,7 @@ fn settle<T, R: Ord>(
     }
 }
 
-fn leniency(mode: &Mode) -> u8 {
+fn leniency(mode: Mode) -> u8 {
     match mode {
         Mode::Fail => 0,
         Mode::Warn => 1,
@@ -91,7 +91,7 @@ fn leniency(mode: &Mode) -> u8 {
     }
 }
 
-fn figure_leniency(mode: &DiagramMode) -> u8 {
+fn figure_leniency(mode: DiagramMode) -> u8 {
     match mode {
         DiagramMode::Images => 0,
         DiagramMode::Lint => 1,

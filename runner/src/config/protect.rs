@@ -2,7 +2,7 @@
 //! them. A delivery that touches one is refused unless its task allows the path. Data only.
 
 /// Patterns in the form of [`gates::glob_matches`].
-pub const DEFAULT: &[&str] = &[
+pub(super) const DEFAULT: &[&str] = &[
     // How work is judged and what a task may do.
     "airlock.toml",
     "**/.gitmodules",
@@ -47,7 +47,7 @@ pub const DEFAULT: &[&str] = &[
 ];
 
 /// A path that a person allows, in the forms that mean "this, and everything below it".
-pub fn allowed(path: &str) -> Vec<String> {
+pub(super) fn allowed(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("./");
     if path.ends_with('/') || path.contains(['*', '?']) {
         vec![path.to_owned()]

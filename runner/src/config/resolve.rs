@@ -51,18 +51,22 @@ pub fn resolve(
         state: root.path().to_owned(),
         trust: Trust::of(root),
     };
-    resolve_on(&host, &request, repository, ask)
+    resolve_on(&host, request, repository, ask)
 }
 
 fn resolve_on(
     host: &Host,
-    request: &Request,
+    request: Request,
     repository: &Repository,
     ask: &dyn Fn(&str) -> Option<bool>,
 ) -> Result<(Spec, Secrets), Failure> {
-    let directory = std::path::absolute(&request.directory).or_fail(Exit::Usage)?;
-    let flags = request.flags.wishes(&directory)?;
-    let task = match &request.flags.spec {
+    let Request {
+        flags: said,
+        directory,
+    } = request;
+    let directory = std::path::absolute(directory).or_fail(Exit::Usage)?;
+    let flags = said.wishes(&directory)?;
+    let task = match &said.spec {
         Some(path) => spec_file::read(path, &directory)?,
         None => Wishes::default(),
     };
@@ -208,7 +212,7 @@ mod tests {
                 flags,
                 directory: self.repo(),
             };
-            resolve_on(&self.host, &request, &repository, &|_| answer)
+            resolve_on(&self.host, request, &repository, &|_| answer)
         }
     }
 
@@ -286,7 +290,7 @@ mod tests {
             flags: command(),
             directory: world.repo(),
         };
-        let again = resolve_on(&world.host, &request, &repository, &|_| {
+        let again = resolve_on(&world.host, request, &repository, &|_| {
             asked.set(true);
             None
         });

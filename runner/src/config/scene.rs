@@ -1,7 +1,6 @@
 //! Everything that a resolution looks at, and the [`Spec`] that comes of it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 
 use worktrees::Repository;
 

@@ -147,7 +147,12 @@ fn limits(limits: &Limits) -> [Limit<'_>; 6] {
 
 /// The asks that this run depends on: not those that the user's own file grants or bounds, that a
 /// flag or the task file decides otherwise, or that belong to an agent that does not run.
-pub fn needed(asks: &[Ask], user: &Wishes, stronger: &[&Wishes], agent: Option<&str>) -> Vec<Ask> {
+pub(super) fn needed(
+    asks: &[Ask],
+    user: &Wishes,
+    stronger: &[&Wishes],
+    agent: Option<&str>,
+) -> Vec<Ask> {
     let granted = self::asks(user);
     let said = |key: &str| {
         let mut places = stronger.iter().copied().chain([user]);

@@ -45,14 +45,24 @@ pub(super) fn keys(files: &[PathBuf], directory: &Path) -> Result<Vec<PublicKey>
     files.iter().map(read).collect()
 }
 
-/// The newest statement that a trusted key signed. Others may have signed too; what a trusted key
-/// signed and somebody changed is never passed over.
+/// The newest statement that a trusted key signed about what was asked for; else the newest about
+/// anything, so that it can be said what it is about. Others may have signed too; what a trusted
+/// key signed and somebody changed is never passed over.
 pub(super) fn signed(found: &Found, keys: &[PublicKey]) -> Result<Verified, Failure> {
-    let mut newest = None;
+    let mut newest: Option<Verified> = None;
     let mut stranger = None;
     for envelope in &found.envelopes {
         match verify(envelope.as_bytes(), keys) {
-            Ok(verified) => newest = Some(verified),
+            Ok(verified) => {
+                let nearer = differs(found, &verified).is_none();
+                if nearer
+                    || newest
+                        .as_ref()
+                        .is_none_or(|newest| differs(found, newest).is_some())
+                {
+                    newest = Some(verified);
+                }
+            }
             Err(error @ EvidenceError::UnknownKey { .. }) => stranger = Some(error),
             Err(error) => return Err(invalid(found, &error)),
         }
@@ -67,6 +77,22 @@ pub(super) fn signed(found: &Found, keys: &[PublicKey]) -> Result<Verified, Fail
     })
 }
 
+/// What was asked for and what the statement names instead, where they differ.
+fn differs(found: &Found, verified: &Verified) -> Option<(String, String)> {
+    let record = verified.record();
+    let commit = found
+        .commit
+        .map(|commit| ("commit", commit.to_string(), record.commit.clone()));
+    let tree = found
+        .tree
+        .map(|tree| ("tree", tree.to_string(), record.tree.clone()));
+    let other = commit
+        .into_iter()
+        .chain(tree)
+        .find(|(_, asked, stated)| asked != stated);
+    other.map(|(kind, asked, stated)| (format!("{kind} {asked}"), format!("{kind} {stated}")))
+}
+
 fn invalid(found: &Found, error: &EvidenceError) -> Failure {
     let mut failure = Failure::caused(Exit::EvidenceInvalid, error);
     failure.causes.insert(0, failure.what);
@@ -77,33 +103,12 @@ fn invalid(found: &Found, error: &EvidenceError) -> Failure {
 /// Checks everything that can be checked here.
 pub(super) fn check(found: &Found, keys: &[PublicKey]) -> Result<Checked, Failure> {
     let verified = signed(found, keys)?;
-    let record = verified.record();
-    let mismatch = |asked: &str, stated: &str| {
+    if let Some((asked, stated)) = differs(found, &verified) {
         let what = format!(
             "the evidence in {} is about {stated}, not about {asked}",
             found.place
         );
-        Failure::new(Exit::EvidenceInvalid, what)
-    };
-    if let Some(commit) = found
-        .commit
-        .map(|commit| commit.to_string())
-        .filter(|commit| *commit != record.commit)
-    {
-        return Err(mismatch(
-            &format!("commit {commit}"),
-            &format!("commit {}", record.commit),
-        ));
-    }
-    if let Some(tree) = found
-        .tree
-        .map(|tree| tree.to_string())
-        .filter(|tree| *tree != record.tree)
-    {
-        return Err(mismatch(
-            &format!("tree {tree}"),
-            &format!("tree {}", record.tree),
-        ));
+        return Err(Failure::new(Exit::EvidenceInvalid, what));
     }
     let Some(repository) = &found.repository else {
         return Err(Failure::new(
