@@ -1,10 +1,10 @@
-//! Reads AsciiDoc by its lines: block attributes, delimited blocks, block and inline pictures, sections.
+//! Reads `AsciiDoc` by its lines: block attributes, delimited blocks, block and inline pictures, sections.
 //! It must never follow an `include::`.
 
 use super::document::{Document, Form, Label, number};
 use super::{html, labels};
 
-/// Reads an AsciiDoc document; lines count from 1.
+/// Reads an `AsciiDoc` document; lines count from 1.
 pub(super) fn read(text: &str, document: &mut Document) {
     let lines: Vec<&str> = text.lines().collect();
     let mut attributes: Option<&str> = None;
@@ -187,13 +187,10 @@ fn pictures(line: &str, number: u32, document: &mut Document) {
         }
         rest = after;
     }
-    if let Some((name, target)) = line.trim().split_once("::") {
-        if let Some(tool) = labels::tool(name).filter(|_| target.ends_with(']')) {
-            document.block(
-                number,
-                Label::Source(tool, name.to_owned()),
-                target.to_owned(),
-            );
-        }
+    if let Some((name, target)) = line.trim().split_once("::")
+        && let Some(tool) = labels::tool(name).filter(|_| target.ends_with(']'))
+    {
+        let label = Label::Source(tool, name.to_owned());
+        document.block(number, label, target.to_owned());
     }
 }

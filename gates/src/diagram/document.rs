@@ -9,7 +9,7 @@ pub(super) struct Document {
     pub(super) prose: Vec<Prose>,
     /// Lines at which a section starts, ascending.
     pub(super) sections: Vec<u32>,
-    /// Where the document says its pictures are (AsciiDoc `:imagesdir:`).
+    /// Where the document says its pictures are (`:imagesdir:`).
     pub(super) imagesdir: Option<String>,
 }
 

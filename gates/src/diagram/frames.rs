@@ -53,7 +53,8 @@ pub(super) fn sight(grid: &Grid) -> Sight {
     if frames.is_empty() {
         return Sight::Nothing;
     }
-    let panels = panels(grid, &frames);
+    let mut panels = panels(grid, &frames);
+    panels.retain(|panel| !is_open_table(grid, &panel.hull));
     let drawn: Vec<&Panel> = panels
         .iter()
         .filter(|panel| panel.connected || panel.layout() != Layout::Table)
@@ -351,10 +352,9 @@ fn walk_down(
             && is_bottom_left(side)
             && is_weak(side) == weak
             && grid::is_horizontal(grid.at(row, left + 1))
+            && let Some(end) = bottom_edge(grid, row, left, right, budget)
         {
-            if let Some(end) = bottom_edge(grid, row, left, right, budget) {
-                return Some((row, end));
-            }
+            return Some((row, end));
         }
         let left_holds = grid::is_vertical(side) || enters(side);
         if !left_holds || !right_side(grid, row, right) {
@@ -515,6 +515,16 @@ fn hull(frames: &[Frame]) -> Option<Frame> {
     }))
 }
 
+/// Inner columns of a table without outer sides: its separators run on to the left and to the right.
+fn is_open_table(grid: &Grid, hull: &Frame) -> bool {
+    let runs_on = |row: usize| {
+        let before = hull.left.checked_sub(1);
+        let left = before.is_some_and(|column| grid::is_dash(grid.at(row, column)));
+        left && grid::is_dash(grid.at(row, hull.right + 1))
+    };
+    runs_on(hull.top) && runs_on(hull.bottom)
+}
+
 /// Whether a line or an arrow leaves or enters the outside of a panel.
 fn is_connected(grid: &Grid, hull: &Frame) -> bool {
     let rows = hull.top + 1..hull.bottom;
@@ -565,6 +575,10 @@ fn above(grid: &Grid, hull: &Frame) -> bool {
 /// Only connectors in the row within the panel's width, and at least one.
 fn hangs(grid: &Grid, row: usize, hull: &Frame) -> bool {
     let mut shafts = 0;
+    // Both sides going on means that the frame is a piece of a larger table.
+    if grid::is_bar(grid.at(row, hull.left)) && grid::is_bar(grid.at(row, hull.right)) {
+        return false;
+    }
     for column in hull.left..=hull.right {
         let c = grid.at(row, column);
         let alone =

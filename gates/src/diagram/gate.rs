@@ -258,9 +258,10 @@ impl Bench<'_> {
         };
         let tree = self.tree.get_or_insert_with(|| Tree::of(self.source));
         let place = tree.resolve(path, target, searched, imagesdir);
-        let name = match &place {
-            Target::File { path, .. } => path,
-            _ => target,
+        let name = if let Target::File { path, .. } = &place {
+            path
+        } else {
+            target
         };
         let kind = if matches!(picture.form, Form::Linked(_)) {
             "linked"
@@ -294,7 +295,6 @@ impl Bench<'_> {
                     ),
                 ))
             }
-            (Form::Linked(_), _) => None,
             (Form::Undefined(name), _) => Some(Fault::refused(
                 "img.undefined",
                 format!(
@@ -317,7 +317,7 @@ impl Bench<'_> {
             (Form::Shown(target) | Form::Searched(target), Some(place)) => {
                 picture::place_fault(target, &place)
             }
-            (Form::Shown(_) | Form::Searched(_), None) => None,
+            (Form::Linked(_), _) | (Form::Shown(_) | Form::Searched(_), None) => None,
         }
     }
 

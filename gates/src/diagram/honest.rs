@@ -14,6 +14,7 @@ pub(super) fn statements(document: &Document) -> Vec<u32> {
         .filter(|prose| says_missing(prose))
         .map(|prose| prose.line)
         .collect();
+    lines.extend(document.prose.windows(2).filter_map(broken_statement));
     lines.sort_unstable();
     lines.dedup();
     lines
@@ -27,6 +28,27 @@ pub(super) fn covers(statements: &[u32], sections: &[u32], line: u32) -> bool {
     };
     let section = |line: u32| sections.partition_point(|start| *start <= line);
     line - statement <= REACH && section(statement) == section(line)
+}
+
+/// A sentence that goes on in the next line.
+fn broken_statement(pair: &[Prose]) -> Option<u32> {
+    let [first, second] = pair else {
+        return None;
+    };
+    let goes_on = second.line == first.line + 1
+        && !first
+            .text
+            .trim_end()
+            .ends_with(['.', '。', '!', '?', ':', '|'])
+        && !second
+            .text
+            .trim_start()
+            .starts_with(['#', '-', '*', '<', '|', '!', '[']);
+    let joined = Prose {
+        line: second.line,
+        text: format!("{} {}", first.text.trim_end(), second.text.trim_start()),
+    };
+    (goes_on && says_missing(&joined)).then_some(second.line)
 }
 
 fn says_missing(prose: &Prose) -> bool {

@@ -266,15 +266,12 @@ pub(super) fn unescape(text: &str) -> String {
         out.push_str(before);
         let end = after.bytes().take(10).position(|b| b == b';');
         let name = end.and_then(|end| after.get(..end));
-        match name.and_then(reference) {
-            Some(c) => {
-                out.push(c);
-                rest = end.and_then(|end| after.get(end + 1..)).unwrap_or("");
-            }
-            None => {
-                out.push('&');
-                rest = after;
-            }
+        if let Some(c) = name.and_then(reference) {
+            out.push(c);
+            rest = end.and_then(|end| after.get(end + 1..)).unwrap_or("");
+        } else {
+            out.push('&');
+            rest = after;
         }
     }
     out.push_str(rest);

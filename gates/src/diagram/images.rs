@@ -101,7 +101,12 @@ impl Tree {
                 match self.find(&join(&start, &path)) {
                     Target::Missing => {}
                     found @ (Target::File { .. } | Target::OtherCase(_)) => return found,
-                    other => last = other,
+                    Target::Escapes
+                    | Target::Local
+                    | Target::Remote(_)
+                    | Target::Data(_)
+                    | Target::Computed
+                    | Target::Other => last = Target::Escapes,
                 }
             }
             if searched && last == Target::Missing {
@@ -281,22 +286,11 @@ fn decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let hex = bytes
-            .get(at + 1..at + 3)
-            .and_then(|pair| std::str::from_utf8(pair).ok());
-        match hex
-            .filter(|_| byte == b'%')
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-        {
-            Some(value) => {
-                out.push(value);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
+        let pair = bytes.get(at + 1..at + 3).filter(|_| byte == b'%');
+        let digits = pair.and_then(|pair| std::str::from_utf8(pair).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        out.push(value.unwrap_or(byte));
+        at += if value.is_some() { 3 } else { 1 };
     }
     String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
 }

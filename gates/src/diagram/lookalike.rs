@@ -27,7 +27,11 @@ fn set(masks: &mut [bool], lines: &[String], test: impl Fn(&str) -> bool) {
 /// Directory and call trees: half of the lines start with an elbow and a name.
 fn tree(lines: &[String], filled: usize, masks: &mut [bool]) {
     let limbs = lines.iter().filter(|line| is_limb(line)).count();
-    let plain_root = || !lines.iter().any(|line| !is_limb(line) && line.contains(grid::is_box));
+    let plain_root = || {
+        !lines
+            .iter()
+            .any(|line| !is_limb(line) && line.contains(grid::is_box))
+    };
     if limbs * 2 >= filled && (limbs > 1 || (limbs == 1 && plain_root())) {
         let trunk = |line: &str| {
             line.chars()

@@ -1,4 +1,4 @@
-//! Reads Markdown by `pulldown-cmark`; what CommonMark does not know (containers, shortcodes, components, drawings
+//! Reads Markdown by `pulldown-cmark`; what `CommonMark` does not know (containers, shortcodes, components, drawings
 //! in running text) is read from the lines that the parser did not take for code.
 //! It must never look inside code for markup.
 
@@ -104,7 +104,17 @@ fn events(text: &str, lines: &Lines, document: &mut Document, masks: &mut Masks)
             }) if link_type != LinkType::Autolink => {
                 document.picture(lines.at(range.start), Form::Linked(dest_url.to_string()));
             }
-            _ => {}
+            Event::Start(_)
+            | Event::End(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::FootnoteReference(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule
+            | Event::TaskListMarker(_) => {}
         }
     }
     for (at, name) in undefined.into_inner() {
@@ -124,7 +134,7 @@ fn is_picture(text: &str, start: usize) -> bool {
     bytes.get(mark) == Some(&b'!') && !before.is_ascii_alphanumeric() && before != b'\\'
 }
 
-/// MyST writes pictures as fences, too: the target stands in the info string.
+/// `MyST` writes pictures as fences, too: the target stands in the info string.
 fn fenced(info: &str, range: &Range<usize>, lines: &Lines, document: &mut Document) -> Label {
     for directive in ["{image}", "{figure}"] {
         if let Some(target) = info.strip_prefix(directive) {

@@ -1,6 +1,6 @@
 //! The diagram gate: a figure that a delivery adds is a real image in its tree.
 //!
-//! Documents are Markdown, reStructuredText, AsciiDoc, HTML and the Markdown cells of notebooks. A reader a format
+//! Documents are Markdown, reStructuredText, `AsciiDoc`, HTML and the Markdown cells of notebooks. A reader a format
 //! ([`markdown`], [`rst`], [`asciidoc`], [`html`], [`notebook`]) turns a document into blocks, pictures and prose;
 //! [`shape`] says what a block draws (by [`labels`], after [`lookalike`]s are blanked, by [`frames`] and [`flow`]);
 //! [`images`] finds a picture in the tree and [`picture`] judges its bytes; [`honest`] knows the plain statement that

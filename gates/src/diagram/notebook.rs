@@ -37,10 +37,10 @@ fn source(cell: &Value) -> String {
 /// `attachment:name` points into the cell.
 fn attach(cell: &Value, part: &mut Document) {
     for picture in &mut part.pictures {
-        let name = match &picture.form {
-            Form::Shown(target) => target.strip_prefix("attachment:").map(str::to_owned),
-            _ => None,
+        let Form::Shown(target) = &picture.form else {
+            continue;
         };
+        let name = target.strip_prefix("attachment:").map(str::to_owned);
         if let Some(name) = name {
             let bundle = cell.get("attachments").and_then(|all| all.get(&name));
             let data = bundle

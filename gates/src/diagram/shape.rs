@@ -283,12 +283,7 @@ fn is_chain(text: &str) -> bool {
     for long in ["----", "---", "--"] {
         plain = plain.replace(&format!("{long}>"), "->");
     }
-    let plain = plain
-        .replace("->", "→")
-        .replace('⟶', "→")
-        .replace('➜', "→")
-        .replace('➔', "→")
-        .replace('▶', "→");
+    let plain = plain.replace("->", "→").replace(['⟶', '➜', '➔', '▶'], "→");
     let nodes: Vec<&str> = plain.split('→').map(str::trim).collect();
     let named = |node: &&str| {
         let letters = node.chars().filter(|c| c.is_alphabetic()).count();

@@ -223,6 +223,10 @@ fn drawings_made_of_characters() {
             "0                   1\n+-+-+-+-+-+-+-+-+-+-+\n|  type |   length  |\n+-+-+-+-+-+-+-+-+-+-+",
             "~dia.ascii-maybe",
         ),
+        (
+            "--------\n|List  |\n+------+\n||ab  ||\n|+----+|\n||cd  ||\n|+----+|\n||ef  ||",
+            "~dia.ascii-maybe",
+        ),
         ("rust   ■■■■■■■ 7\ngo     ■■■ 3", "~dia.ascii-chart"),
     ];
     for (text, code) in noted {
@@ -287,6 +291,7 @@ fn look_alikes_pass() {
         "cat <<EOF | sort\n|| true\nEOF",
         "1 -> 2 -> 3",
         "-----\nTitle\n-----",
+        " bit | lock | what\n  0  |  0   | free\n-----+------+-----\n  0  |  1   | held\n-----+------+-----\n  1  |  1   | queue",
     ];
     for text in texts {
         assert_eq!(codes("a.md", &fence(text)), [""; 0], "{text}");

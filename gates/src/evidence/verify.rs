@@ -57,10 +57,10 @@ pub enum EvidenceError {
     },
 }
 
-fn malformed(what: &'static str, why: impl ToString) -> EvidenceError {
+fn malformed(what: &'static str, why: impl Into<String>) -> EvidenceError {
     EvidenceError::Malformed {
         what,
-        why: why.to_string(),
+        why: why.into(),
     }
 }
 
@@ -86,8 +86,8 @@ pub fn verify(envelope: &[u8], keys: &[PublicKey]) -> Result<Verified, EvidenceE
             format!("it has {} bytes", envelope.len()),
         ));
     }
-    let envelope: Envelope =
-        serde_json::from_slice(envelope).map_err(|error| malformed("envelope", error))?;
+    let envelope: Envelope = serde_json::from_slice(envelope)
+        .map_err(|error| malformed("envelope", error.to_string()))?;
     let payload = decoded(&envelope.payload).ok_or_else(|| malformed("payload", "not base64"))?;
     let keyid = signed_by(&envelope, &payload, keys)?;
     if envelope.payload_type != PAYLOAD_TYPE {
@@ -166,8 +166,8 @@ fn parse(payload: &[u8]) -> Result<Statement, EvidenceError> {
         #[serde(rename = "predicateType")]
         predicate_type: String,
     }
-    let head: Head =
-        serde_json::from_slice(payload).map_err(|error| malformed("statement", error))?;
+    let head: Head = serde_json::from_slice(payload)
+        .map_err(|error| malformed("statement", error.to_string()))?;
     if head.statement_type != STATEMENT_TYPE {
         return Err(malformed(
             "statement",
@@ -179,7 +179,7 @@ fn parse(payload: &[u8]) -> Result<Statement, EvidenceError> {
             found: head.predicate_type,
         });
     }
-    serde_json::from_slice(payload).map_err(|error| malformed("statement", error))
+    serde_json::from_slice(payload).map_err(|error| malformed("statement", error.to_string()))
 }
 
 /// Subjects and record must name the same commit and tree: nobody reads one and trusts the other.

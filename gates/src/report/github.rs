@@ -40,16 +40,15 @@ pub(super) fn write(report: &Report) -> String {
     }
     let body = format!("{}\n{}", report.text(&Plain), left.join("\n"));
     let token = token(report, &body);
-    out.push_str(&format!(
-        "::stop-commands::{token}\n{}\n::{token}::\n",
+    format!(
+        "{out}::stop-commands::{token}\n{}\n::{token}::\n",
         body.trim_end()
-    ));
-    out
+    )
 }
 
 fn token(report: &Report, body: &str) -> String {
     let digest = Sha256::digest(format!("{}\u{0}{body}", report.commit));
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    super::list::hex(&digest)
 }
 
 fn annotation(command: &str, item: &Item<'_>) -> String {
@@ -134,8 +133,7 @@ pub(super) fn summary(report: &Report) -> String {
     rows.extend(claims(report));
     for (at, row) in rows.iter().enumerate() {
         if out.len() + row.len() > LARGEST {
-            out.push_str(&format!("\nand {} more lines\n", rows.len() - at));
-            break;
+            return format!("{out}\nand {} more lines\n", rows.len() - at);
         }
         out.push_str(row);
     }

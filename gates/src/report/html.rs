@@ -66,7 +66,8 @@ fn head(report: &Report) -> String {
             .summary
             .iter()
             .map(|text| format!("<p>{}</p>\n", escape_html(&cut(text, 500))))
-            .collect();
+            .collect::<Vec<_>>()
+            .concat();
     }
     let facts: String = facts
         .iter()
@@ -76,7 +77,8 @@ fn head(report: &Report) -> String {
                 escape_html(&cut(value, 500))
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     format!(
         "<header class=\"{class}\">\n<h1>{}</h1>\n{summary}<dl>\n{facts}</dl>\n</header>\n",
         verdict_word(verdict)
@@ -106,7 +108,8 @@ fn gates(report: &Report) -> String {
                 escape_html(&text::summary(run))
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     section("Gates", &["gate", "finding", ""], &rows, "")
 }
 
@@ -117,7 +120,8 @@ fn section(title: &str, columns: &[&str], rows: &str, more: &str) -> String {
     let heads: String = columns
         .iter()
         .map(|name| format!("<th scope=\"col\">{name}</th>"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     format!(
         "<section>\n<h2>{title}</h2>\n<div class=\"wide\"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n{more}</section>\n"
     )
@@ -134,7 +138,12 @@ fn more(count: usize) -> String {
 fn findings(report: &Report) -> String {
     let mut items: Vec<Item<'_>> = report.items().collect();
     items.sort_by_key(|item| std::cmp::Reverse(item.level));
-    let list: String = items.iter().take(MOST).map(finding).collect();
+    let list: String = items
+        .iter()
+        .take(MOST)
+        .map(finding)
+        .collect::<Vec<_>>()
+        .concat();
     if list.is_empty() {
         return String::new();
     }
@@ -191,7 +200,8 @@ fn claims(report: &Report) -> String {
                 text::claim_word(claim.verdict),
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     section(
         "Claims and measures",
         &["the note says", "claimed", "measured", "file", ""],
@@ -221,7 +231,8 @@ fn files(report: &Report) -> String {
                 file.now.lines,
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     section(
         "Files",
         &[

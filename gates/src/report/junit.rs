@@ -1,4 +1,4 @@
-//! JUnit XML: one suite a gate, one case a file, and one for the gate itself. No times: the judge has no clock.
+//! `JUnit` XML: one suite a gate, one case a file, and one for the gate itself. No times: the judge has no clock.
 
 use std::collections::BTreeMap;
 

@@ -76,7 +76,7 @@ pub enum Format {
     Json,
     /// SARIF 2.1.0.
     Sarif,
-    /// JUnit XML.
+    /// `JUnit` XML.
     Junit,
     /// GitHub workflow commands.
     Github,
@@ -268,9 +268,14 @@ pub(super) fn fingerprint(
     let count = seen.entry(key.clone()).or_default();
     *count += 1;
     let digest = Sha256::digest(format!("{key}\u{0}{count}"));
-    digest
+    hex(digest.get(..20).unwrap_or_default())
+}
+
+/// Bytes as lower-case hex.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    let digits = bytes
         .iter()
-        .take(20)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
 }

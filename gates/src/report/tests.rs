@@ -227,11 +227,12 @@ fn junit_is_well_formed_and_counts() {
         let mut reader = quick_xml::Reader::from_str(&text);
         let mut failures = 0;
         loop {
-            match reader.read_event().unwrap() {
-                Event::Start(tag) if tag.name().0 == "failure" => failures += 1,
-                Event::Eof => break,
-                _ => {}
+            let event = reader.read_event().unwrap();
+            if event == Event::Eof {
+                break;
             }
+            let failed = matches!(&event, Event::Start(tag) if tag.name().0 == "failure");
+            failures += usize::from(failed);
         }
         assert_eq!(failures, 1, "{text}");
         assert!(!text.contains("<script"));
