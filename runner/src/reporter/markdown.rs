@@ -1,12 +1,12 @@
 //! A task as Markdown for a comment on a pull request. Everything that an agent could have chosen
 //! stands in code spans: there it is no link, no mention, no HTML and no heading. Pure.
 
-use gates::{ChangeKind, Finding, Judgement, Level};
+use gates::{
+    ChangeKind, ClaimCheck, ClaimValue, Finding, Judgement, Level, Measure, Reason, Syntax,
+};
 
 use super::agent_text::one_line;
-use super::findings::{comparison, finding_words, place};
-use super::report::measure;
-use super::words::short;
+use super::words::{counted, short, size};
 use crate::view::TaskView;
 
 /// Files, reasons and claims that a comment lists of each.
@@ -92,17 +92,7 @@ fn files(judgement: &Judgement) -> Vec<String> {
 fn gates(judgement: &Judgement) -> Vec<String> {
     let mut items = Vec::new();
     for run in &judgement.gates {
-        let sign = match run.finding {
-            Finding::Pass => "✅",
-            Finding::Warn | Finding::CouldNotCheck => "⚠️",
-            Finding::Fail => "❌",
-            Finding::NotApplicable => "➖",
-        };
-        items.push(format!(
-            "- {sign} {}: {}",
-            run.gate,
-            finding_words(run.finding)
-        ));
+        items.push(format!("- {}: {}", run.gate, finding(run.finding)));
         for reason in run
             .reasons
             .iter()
@@ -123,18 +113,90 @@ fn gates(judgement: &Judgement) -> Vec<String> {
     items
 }
 
+fn finding(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Pass => "✅ pass",
+        Finding::Warn => "⚠️ warn",
+        Finding::Fail => "❌ fail",
+        Finding::NotApplicable => "➖ not applicable",
+        Finding::CouldNotCheck => "⚠️ could not check",
+    }
+}
+
 fn claims(judgement: &Judgement) -> Vec<String> {
     let told = judgement.claims.iter();
     told.map(|claim| format!("- {}: {}", verdict(claim), code(&comparison(claim))))
         .collect()
 }
 
-fn verdict(claim: &gates::ClaimCheck) -> &'static str {
+fn verdict(claim: &ClaimCheck) -> &'static str {
     match claim.verdict {
         gates::ClaimVerdict::Agrees => "✅ agrees",
         gates::ClaimVerdict::Differs => "❌ differs",
         gates::ClaimVerdict::Unverified => "➖ not measured",
     }
+}
+
+/// Where a reason points: file, line, column, as far as it is known.
+fn place(reason: &Reason) -> Option<String> {
+    let path = one_line(reason.path.as_ref()?);
+    Some(match (reason.line, reason.column) {
+        (Some(line), Some(column)) => format!("{path}:{line}:{column}"),
+        (Some(line), None) => format!("{path}:{line}"),
+        (None, _) => path,
+    })
+}
+
+/// One claim and its measure in words.
+fn comparison(claim: &ClaimCheck) -> String {
+    let path = claim
+        .path
+        .as_ref()
+        .map_or_else(String::new, |path| format!(" of {}", one_line(path)));
+    let kind = serde_json::to_value(claim.kind).ok();
+    let kind = kind
+        .as_ref()
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or("")
+        .replace('_', " ");
+    let measured = claim
+        .measured
+        .as_ref()
+        .map_or_else(String::new, |measured| {
+            format!(", measured {}", value(measured))
+        });
+    format!(
+        "“{}”: claims {} {kind}{path}{measured}",
+        one_line(&claim.text),
+        value(&claim.claimed)
+    )
+}
+
+fn value(value: &ClaimValue) -> String {
+    match value {
+        ClaimValue::Flag(true) => "yes".to_owned(),
+        ClaimValue::Flag(false) => "no".to_owned(),
+        ClaimValue::Count(count) => count.to_string(),
+        ClaimValue::Decimal(number) => number.to_string(),
+        ClaimValue::Text(text) => one_line(text),
+    }
+}
+
+/// Size, lines, language, and what a parser says; none for a file that is gone.
+fn measure(now: &Measure) -> Option<String> {
+    now.blob.as_ref()?;
+    let mut facts = vec![size(now.bytes)];
+    if now.language != "binary" {
+        facts.push(counted(now.lines, "line"));
+    }
+    facts.push(now.language.clone());
+    match (now.syntax, now.statements) {
+        (Syntax::Ok, Some(statements)) => facts.push(counted(statements, "statement")),
+        (Syntax::Ok, None) => facts.push("parses".to_owned()),
+        (Syntax::Error, _) => facts.push("does not parse".to_owned()),
+        (Syntax::NotChecked, _) => {}
+    }
+    Some(facts.join(", "))
 }
 
 /// A code span that its content cannot end: its fence is longer than any run of backticks within.
@@ -187,8 +249,8 @@ mod tests {
 
         **Gates**
 
-        - ✅ commit: pass
-        - ✅ stub: pass
+        - commit: ✅ pass
+        - stub: ✅ pass
 
         Evidence (signed): `sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff`
         ");

@@ -3,7 +3,6 @@
 
 pub mod agent_text;
 mod console;
-mod findings;
 mod lane;
 mod markdown;
 mod narration;
@@ -14,7 +13,6 @@ mod table;
 pub mod words;
 
 pub use console::Console;
-pub use findings::{claim_lines, gate_lines};
 pub use lane::Lane;
 pub use markdown::comment;
 pub use narration::{Beat, Told, tell};

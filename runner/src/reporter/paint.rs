@@ -1,5 +1,7 @@
 //! Colours of our own words, by meaning. Knows whether a stream takes them; writes nothing.
 
+use gates::report::Role;
+
 /// What a word means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
@@ -52,6 +54,20 @@ impl Paint {
             Tone::Strong => "1",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+impl gates::report::Style for Paint {
+    fn paint(&self, role: Role, text: &str) -> String {
+        let tone = match role {
+            Role::Title | Role::Place => Tone::Strong,
+            Role::Good => Tone::Good,
+            Role::Warning => Tone::Doubtful,
+            Role::Bad => Tone::Bad,
+            Role::Faint | Role::Code => Tone::Quiet,
+            Role::Help => return text.to_owned(),
+        };
+        self.put(tone, text)
     }
 }
 

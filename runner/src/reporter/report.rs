@@ -1,16 +1,16 @@
 //! What a person reads when a task is over, and whenever it is shown: what was delivered, what the
-//! gates say, where the evidence is, where it landed, what to do next. Computes lines from the
-//! task's view; text of agents in it is made safe here.
+//! gates say, where the evidence is, where it landed, what to do next. The gates' part is that of
+//! [`gates::report`], the same as of `airlock gate`. Computes lines from the task's view; text of
+//! agents in it is made safe here.
 
-use gates::{ChangeKind, FileFacts, Measure, Syntax};
+use gates::{Judgement, Level};
 
 use super::agent_text::one_line;
 use super::console::Console;
-use super::findings::{claim_lines, gate_lines};
 use super::paint::{Paint, Tone};
 use super::progress::mark;
-use super::words::{counted, duration, short, size};
-use crate::event::Checkout;
+use super::words::{counted, duration, short};
+use crate::event::{Checkout, SealFacts};
 use crate::stage::Stage;
 use crate::view::{TaskView, ended};
 
@@ -23,7 +23,7 @@ pub enum Depth {
     Full,
 }
 
-/// Files that a closing report lists.
+/// Files, and reasons of one gate, that a closing report lists.
 const FEW: usize = 15;
 
 /// Prints the report of a task as data.
@@ -34,7 +34,7 @@ pub fn print(console: &Console, view: &TaskView, depth: Depth) {
 }
 
 /// The tone of a stage.
-pub fn tone(view: &TaskView) -> Tone {
+fn tone(view: &TaskView) -> Tone {
     match view.stage {
         Stage::Accepted if view.failure.is_some() => Tone::Doubtful,
         Stage::Accepted | Stage::Landed => Tone::Good,
@@ -55,27 +55,28 @@ pub fn tone(view: &TaskView) -> Tone {
 
 /// The report as lines; `command` is how the reader calls this program.
 pub fn lines(view: &TaskView, depth: Depth, command: &str, paint: Paint) -> Vec<String> {
+    let full = depth == Depth::Full;
     let mut report = Report {
         lines: Vec::new(),
         paint,
-        full: depth == Depth::Full,
     };
     report.head(view);
-    report.delivered(view);
-    if let Some(judgement) = &view.judgement {
-        report.section("Gates", gate_lines(&judgement.gates, report.full, paint));
-        report.section("Claims of the note", claim_lines(&judgement.claims, paint));
+    if let Some(goal) = view.spec.goal.as_ref().filter(|_| full) {
+        report.section("goal", goal.lines().map(one_line).collect());
     }
-    report.section("Let pass by hand", overrides(view));
-    report.aftermath(view);
-    report.section("Next", next(view, command));
+    report.section("what went wrong", wrong(view));
+    if let Some((seal, judgement)) = view.seal.as_ref().zip(view.judgement.as_ref()) {
+        report.judged(view, seal, judgement, full);
+    }
+    report.section("let pass by hand", overrides(view));
+    report.section("where it is", places(view));
+    report.section("what next", next(view, command));
     report.lines
 }
 
 struct Report {
     lines: Vec<String>,
     paint: Paint,
-    full: bool,
 }
 
 impl Report {
@@ -90,184 +91,143 @@ impl Report {
     }
 
     fn head(&mut self, view: &TaskView) {
-        let tone = tone(view);
-        let summary = one_line(&view.summary());
-        self.lines.push(format!(
-            "{} {}",
-            self.paint.put(tone, mark(tone)),
-            self.paint.put(Tone::Strong, &summary)
-        ));
-        let mut facts = vec![
-            one_line(&view.spec.agent),
-            counted(u64::from(view.attempts), "attempt"),
-        ];
+        let (paint, tone) = (self.paint, tone(view));
+        let summary = paint.put(Tone::Strong, &one_line(&view.summary()));
+        self.lines
+            .push(format!("{} {summary}", paint.put(tone, mark(tone))));
+        let mut facts = vec![one_line(&view.spec.agent)];
+        facts.push(counted(u64::from(view.attempts), "attempt"));
         facts.extend(
             view.outcome
                 .as_ref()
                 .map(|outcome| duration(outcome.elapsed_ms)),
         );
         facts.push(room(view));
-        self.lines.push(format!(
-            "  {}",
-            self.paint.put(Tone::Quiet, &facts.join(" · "))
-        ));
+        if let Some(stat) = view.seal.as_ref().and_then(|seal| seal.diff_stat) {
+            let files = counted(stat.files as u64, "file");
+            facts.push(format!("{files} +{} -{}", stat.insertions, stat.deletions));
+        }
+        self.lines
+            .push(format!("  {}", paint.put(Tone::Quiet, &facts.join(" · "))));
         if !view.spec.isolation.confined() {
-            self.lines.push(format!(
-                "  {}",
-                self.paint
-                    .put(Tone::Doubtful, "! the agent was not confined")
-            ));
-        }
-        if let Some(goal) = view.spec.goal.as_ref().filter(|_| self.full) {
-            self.section("Goal", goal.lines().map(one_line).collect());
-        }
-        if let Some(failure) = &view.failure {
-            let causes = failure
-                .causes
-                .iter()
-                .map(|cause| format!("cause: {}", one_line(cause)));
-            let next = failure.next.iter().map(|next| one_line(next));
-            let what = std::iter::once(one_line(&failure.what));
-            self.section("What went wrong", what.chain(causes).chain(next).collect());
-        } else if let Some(outcome) = view
-            .outcome
-            .as_ref()
-            .filter(|outcome| outcome.code != Some(0))
-        {
-            self.section(
-                "What went wrong",
-                vec![format!("the agent {}", one_line(&ended(outcome)))],
-            );
+            let warning = paint.put(Tone::Doubtful, "! the agent was not confined");
+            self.lines.push(format!("  {warning}"));
         }
     }
 
-    fn delivered(&mut self, view: &TaskView) {
-        let Some((seal, judgement)) = view.seal.as_ref().zip(view.judgement.as_ref()) else {
-            return;
+    fn judged(&mut self, view: &TaskView, seal: &SealFacts, judgement: &Judgement, full: bool) {
+        let mut judgement = judgement.clone();
+        let hidden = if full { 0 } else { shorten(&mut judgement) };
+        let report = gates::report::Report {
+            repository: view.repository.clone(),
+            base: view.spec.base.clone(),
+            commit: seal.commit.clone().unwrap_or_default(),
+            tree: seal.tree.clone(),
+            task: None,
+            judgement,
         };
-        let Some(commit) = &seal.commit else { return };
-        let stat = seal.diff_stat.unwrap_or_default();
-        let amount = counted(stat.files as u64, "file");
-        let mut lines = vec![format!(
-            "{amount}, +{} -{} in commit {}",
-            stat.insertions,
-            stat.deletions,
-            short(commit)
-        )];
-        let most = if self.full {
-            judgement.files.len()
-        } else {
-            FEW
-        };
-        let width = judgement
-            .files
-            .iter()
-            .take(most)
-            .map(|file| one_line(&file.path).chars().count())
-            .max();
-        for file in judgement.files.iter().take(most) {
-            lines.push(self.file(file, width.unwrap_or(0).min(48)));
+        self.lines.push(String::new());
+        self.lines
+            .extend(report.text(&self.paint).lines().map(str::to_owned));
+        if hidden > 0 {
+            let id = &view.spec.task;
+            let more = format!("… and {hidden} more; `airlock show {id}` has them all");
+            self.lines.push(self.paint.put(Tone::Quiet, &more));
         }
-        if judgement.files.len() > most {
-            lines.push(format!(
-                "… and {}",
-                counted((judgement.files.len() - most) as u64, "more file")
-            ));
-        }
-        self.section("Delivered", lines);
-    }
-
-    fn file(&self, file: &FileFacts, width: usize) -> String {
-        let (letter, tone) = match file.change {
-            ChangeKind::Added => ("A", Tone::Good),
-            ChangeKind::Modified => ("M", Tone::Doubtful),
-            ChangeKind::Deleted => ("D", Tone::Bad),
-            ChangeKind::Renamed => ("R", Tone::Doubtful),
-            ChangeKind::Mode => ("T", Tone::Doubtful),
-        };
-        let path = one_line(&file.path);
-        let facts = measure(&file.now).unwrap_or_default();
-        let line = format!(
-            "{} {path:<width$}  {}",
-            self.paint.put(tone, letter),
-            self.paint.put(Tone::Quiet, &facts)
-        );
-        line.trim_end().to_owned()
-    }
-
-    fn aftermath(&mut self, view: &TaskView) {
-        let mut lines = Vec::new();
-        if let Some(evidence) = &view.evidence {
-            let signed = if evidence.signed {
-                "signed"
-            } else {
-                "not signed"
-            };
-            lines.push(format!(
-                "evidence  {} ({signed})",
-                evidence.statement.display()
-            ));
-            lines.push(format!("          {}", evidence.digest));
-        }
-        if let Some(landing) = &view.landing {
-            lines.push(match &landing.landed {
-                Some(commit) => {
-                    format!("landed    {} is at {}", landing.plan.target, short(commit))
-                }
-                None => format!("landed    no, {} is untouched", landing.plan.target),
-            });
-        }
-        if let Some(commit) = &view.accepted {
-            lines.push(format!(
-                "branch    {} ({})",
-                view.spec.branch,
-                short(commit)
-            ));
-        }
-        match (view.checkout, &view.workspace) {
-            (Some(Checkout::Kept), Some(workspace)) => {
-                lines.push(format!("worktree  {}", workspace.display()));
-            }
-            (Some(Checkout::Removed), _) => lines.push("worktree  removed".to_owned()),
-            _ => {}
-        }
-        self.section("Where it is", lines);
     }
 }
 
+/// Cuts long lists; answers how many entries went.
+fn shorten(judgement: &mut Judgement) -> usize {
+    let mut hidden = judgement.files.len().saturating_sub(FEW);
+    judgement.files.truncate(FEW);
+    for run in &mut judgement.gates {
+        let mut told = 0;
+        run.reasons.retain(|reason| {
+            let tells = reason.level > Level::Info;
+            told += usize::from(tells);
+            !tells || told <= FEW
+        });
+        hidden += told.saturating_sub(FEW);
+    }
+    hidden
+}
+
 fn room(view: &TaskView) -> String {
+    let isolation = view.spec.isolation;
     let net = match view.spec.net {
         crate::task::Net::None => "no network",
         crate::task::Net::Host => "the host's network",
     };
-    if view.spec.isolation.confined() {
-        format!("{}, {net}", view.spec.isolation.as_str())
+    if isolation.confined() {
+        format!("{}, {net}", isolation.as_str())
     } else {
-        format!("isolation {}", view.spec.isolation.as_str())
+        format!("isolation {}", isolation.as_str())
     }
 }
 
-/// Size, lines, language, and what a parser says; none for a file that is gone.
-pub fn measure(now: &Measure) -> Option<String> {
-    now.blob.as_ref()?;
-    let mut facts = vec![size(now.bytes)];
-    if now.language != "binary" {
-        facts.push(counted(now.lines, "line"));
+fn wrong(view: &TaskView) -> Vec<String> {
+    if let Some(failure) = &view.failure {
+        let causes = failure
+            .causes
+            .iter()
+            .map(|cause| format!("cause: {}", one_line(cause)));
+        let next = failure.next.iter().map(|next| one_line(next));
+        return std::iter::once(one_line(&failure.what))
+            .chain(causes)
+            .chain(next)
+            .collect();
     }
-    facts.push(now.language.clone());
-    match (now.syntax, now.statements) {
-        (Syntax::Ok, Some(statements)) => facts.push(counted(statements, "statement")),
-        (Syntax::Ok, None) => facts.push("parses".to_owned()),
-        (Syntax::Error, _) => facts.push("does not parse".to_owned()),
-        (Syntax::NotChecked, _) => {}
-    }
-    Some(facts.join(", "))
+    let failed = view
+        .outcome
+        .iter()
+        .filter(|outcome| outcome.code != Some(0));
+    failed
+        .map(|outcome| format!("the agent {}", one_line(&ended(outcome))))
+        .collect()
 }
 
 fn overrides(view: &TaskView) -> Vec<String> {
     let told = view.overrides.iter();
     told.map(|(gate, reason, by)| format!("{gate} by {by}: {}", one_line(reason)))
         .collect()
+}
+
+fn places(view: &TaskView) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(evidence) = &view.evidence {
+        let signed = if evidence.signed {
+            "signed"
+        } else {
+            "not signed"
+        };
+        lines.push(format!(
+            "evidence  {} ({signed})",
+            evidence.statement.display()
+        ));
+        lines.push(format!("          {}", evidence.digest));
+    }
+    if let Some(landing) = &view.landing {
+        lines.push(match &landing.landed {
+            Some(commit) => format!("landed    {} is at {}", landing.plan.target, short(commit)),
+            None => format!("landed    no, {} is untouched", landing.plan.target),
+        });
+    }
+    if let Some(commit) = &view.accepted {
+        lines.push(format!(
+            "branch    {} ({})",
+            view.spec.branch,
+            short(commit)
+        ));
+    }
+    match (view.checkout, &view.workspace) {
+        (Some(Checkout::Kept), Some(workspace)) => {
+            lines.push(format!("worktree  {}", workspace.display()));
+        }
+        (Some(Checkout::Removed), _) => lines.push("worktree  removed".to_owned()),
+        (Some(Checkout::Kept) | None, _) => {}
+    }
+    lines
 }
 
 /// Commands that make sense from here, each with what it is for.
@@ -329,7 +289,7 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
 pub(super) mod tests {
     use std::collections::BTreeMap;
 
-    use gates::{Gate, GateRun, Judgement, Reason};
+    use gates::{ChangeKind, FileFacts, Gate, GateRun, Measure, Reason, Syntax};
 
     use super::*;
     use crate::event::{Event, EvidenceFacts, Record, SealFacts};
@@ -494,27 +454,29 @@ pub(super) mod tests {
             .help("write the code");
         let view = judged(GateRun::of(Gate::Stub, vec![reason]));
         let text = lines(&view, Depth::Closing, "airlock", Paint::PLAIN).join("\n");
-        insta::assert_snapshot!(text, @"
+        insta::assert_snapshot!(text, @r"
         ✗ task t1 was rejected by stub
-          sh · 1 attempt · 4.2 s · sandbox, no network
+          sh · 1 attempt · 4.2 s · sandbox, no network · 2 files +80 -1
 
-        Delivered
-          2 files, +80 -1 in commit cccccccccc
-          A calc.py  1.1 KiB, 40 lines, python, 7 statements
-          A a b.py   1.1 KiB, 40 lines, python, 7 statements
+        rejected  demo cccccccccccc on bbbbbbbbbbbb
 
-        Gates
           ✓ commit   pass
-          ✗ stub     fail
-              calc.py:1  py.no-statements  only comments
-                help: write the code
+          ✗ stub     fail             1 refused
 
-        Where it is
+        fail calc.py:1 py.no-statements
+          only comments
+          help: write the code
+
+        files
+          calc.py  added python, 1,225 bytes, 40 lines, 7 statements
+          a\n\u{1b}[31mb.py  added python, 1,225 bytes, 40 lines, 7 statements
+
+        where it is
           evidence  /state/tasks/t1/evidence/statement.json (signed)
                     sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
           worktree  /state/tasks/t1/tree
 
-        Next
+        what next
           airlock diff t1           what was refused
           airlock resume t1         let the agent try again in the same tree
           airlock rm t1 --discard   throw it away
@@ -525,31 +487,44 @@ pub(super) mod tests {
     fn an_acceptance_says_how_to_land_it() {
         let view = judged(GateRun::of(Gate::Stub, Vec::new()));
         let text = lines(&view, Depth::Full, "airlock -C /repo", Paint::PLAIN).join("\n");
-        insta::assert_snapshot!(text, @"
+        insta::assert_snapshot!(text, @r"
         ✓ task t1 is accepted on branch airlock/r1/t1
-          sh · 1 attempt · 4.2 s · sandbox, no network
+          sh · 1 attempt · 4.2 s · sandbox, no network · 2 files +80 -1
 
-        Goal
+        goal
           add a calculator
 
-        Delivered
-          2 files, +80 -1 in commit cccccccccc
-          A calc.py  1.1 KiB, 40 lines, python, 7 statements
-          A a b.py   1.1 KiB, 40 lines, python, 7 statements
+        accepted  demo cccccccccccc on bbbbbbbbbbbb
 
-        Gates
           ✓ commit   pass
           ✓ stub     pass
 
-        Where it is
+        files
+          calc.py  added python, 1,225 bytes, 40 lines, 7 statements
+          a\n\u{1b}[31mb.py  added python, 1,225 bytes, 40 lines, 7 statements
+
+        where it is
           evidence  /state/tasks/t1/evidence/statement.json (signed)
                     sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
           branch    airlock/r1/t1 (cccccccccc)
           worktree  /state/tasks/t1/tree
 
-        Next
+        what next
           airlock -C /repo diff t1    what was accepted
           airlock -C /repo merge t1   land it
         ");
+    }
+
+    #[test]
+    fn a_closing_report_stays_short() {
+        let reasons = (0..40).map(|_| Reason::fail("a", "b")).collect();
+        let view = judged(GateRun::of(Gate::Stub, reasons));
+        let closing = lines(&view, Depth::Closing, "airlock", Paint::PLAIN).join("\n");
+        assert!(
+            closing.contains("… and 25 more; `airlock show t1` has them all"),
+            "{closing}"
+        );
+        let full = lines(&view, Depth::Full, "airlock", Paint::PLAIN).join("\n");
+        assert_eq!(full.matches("fail stub a").count(), 40, "{full}");
     }
 }
