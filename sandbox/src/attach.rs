@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
-use crate::error::RoomError;
 use crate::identity::Identity;
 use crate::keeper;
 use crate::lock::HeldLock;
@@ -51,20 +50,14 @@ pub enum Attached {
 }
 
 impl Keeper {
-    pub(crate) fn of_child(
-        child: Child,
-        locks: &Path,
-        task: &str,
-        job: &JobSpec,
-    ) -> Result<Self, RoomError> {
-        let pid = child.id();
-        Ok(Self {
-            pid,
+    pub(crate) fn of_child(child: Child, locks: &Path, task: &str, job: &JobSpec) -> Self {
+        Self {
+            pid: child.id(),
             pidfd: None,
             child: Some(child),
             lock: locks.join(keeper::file_name(task, &job.job, "lock")),
             dir: job.dir.clone(),
-        })
+        }
     }
 
     /// The keeper's process id, for people; it is a child of whoever started the job.
@@ -83,10 +76,14 @@ impl Keeper {
         }
         match settle(&self.lock, &self.dir) {
             Attached::Ended(outcome) => outcome,
-            Attached::Running(_)
-            | Attached::Lost
-            | Attached::Unreadable { .. }
-            | Attached::NeverStarted => Outcome::lost(),
+            // Marked as lost by now, with what was known of it before.
+            Attached::Lost => match read(&self.dir).map(|meta| meta.outcome()) {
+                Ok(Some(outcome)) => outcome,
+                Ok(None) | Err(_) => Outcome::lost(),
+            },
+            Attached::Running(_) | Attached::Unreadable { .. } | Attached::NeverStarted => {
+                Outcome::lost()
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Must never signal a process whose identity is not proven.
 
+use std::borrow::Borrow;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,12 @@ use crate::room::Entrance;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Gives an order to the job `job` of `task`. `Freeze` comes back when nobody of the job moves any more.
-pub fn control(locks: &Path, task: &str, job: &str, order: &Order) -> Result<(), ControlError> {
+pub fn control(
+    locks: &Path,
+    task: &str,
+    job: &str,
+    order: impl Borrow<Order>,
+) -> Result<(), ControlError> {
     let not_running = || ControlError::NotRunning {
         task: task.to_owned(),
         job: job.to_owned(),
@@ -37,7 +43,7 @@ pub fn control(locks: &Path, task: &str, job: &str, order: &Order) -> Result<(),
         Err(error) if is_gone(&error) => return Err(not_running()),
         Err(error) => return Err(reach(error)),
     };
-    match keeper::exchange(&socket, order) {
+    match keeper::exchange(&socket, order.borrow()) {
         Ok(Reply::Done) => Ok(()),
         Ok(Reply::Over) => Err(not_running()),
         Ok(Reply::Refused { reason }) => Err(ControlError::Refused {
@@ -116,7 +122,7 @@ fn end_job(locks: &Path, task: &str, job: &str, lock: &Path) -> bool {
         reason: "the task is swept".into(),
         grace_ms: 0,
     };
-    let told = control(locks, task, job, &order);
+    let told = control(locks, task, job, order);
     let Some((identity, pidfd)) = proven else {
         // Nobody to be proven: it let go meanwhile, or it is a stranger.
         return !HeldLock::is_held(lock);
@@ -152,17 +158,13 @@ fn sweep_holder(locks: &Path, task: &str, swept: &mut Swept) {
         let pidfd = entrance
             .as_ref()
             .and_then(|entrance| entrance.holder.open());
-        match (entrance, pidfd) {
-            (Some(entrance), Some(pidfd)) => {
-                entrance.holder.kill();
-                swept.holder = ends_within(&pidfd, PATIENCE);
-            }
+        let (Some(entrance), Some(pidfd)) = (entrance, pidfd) else {
             // A holder without a record ends by itself: nobody holds its pipe.
-            _ => {
-                swept.unproven.push(lock);
-                return;
-            }
-        }
+            swept.unproven.push(lock);
+            return;
+        };
+        entrance.holder.kill();
+        swept.holder = ends_within(&pidfd, PATIENCE);
     }
     remove(
         locks,

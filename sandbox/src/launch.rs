@@ -235,11 +235,13 @@ fn execute(launch: &Launch) -> Failure {
             continue;
         };
         let Err(errno) = nix::unistd::execve(&path, &argv, &env);
-        match errno {
-            Errno::ENOEXEC => return script(&path, &argv, &env, step),
-            Errno::ENOENT | Errno::ENOTDIR => {}
-            Errno::EACCES => last = errno,
-            other => return Failure::new(step, other),
+        if errno == Errno::ENOEXEC {
+            return script(&path, &argv, &env, step);
+        }
+        if errno == Errno::EACCES {
+            last = errno;
+        } else if errno != Errno::ENOENT && errno != Errno::ENOTDIR {
+            return Failure::new(step, errno);
         }
     }
     Failure::new(step, last)

@@ -104,27 +104,23 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
 }
 
 fn judged(outcome: &Outcome, job: &JobSpec) -> Result<String, Unavailable> {
-    match &outcome.exit {
-        Exit::Code(_) => {
-            let log = std::fs::read_to_string(job.dir.join(crate::keeper::LOG));
-            Ok(log.unwrap_or_default())
-        }
-        other => Err(Unavailable {
-            problem: format!("a trial command in the room ended with {other:?}"),
-            cause: "the room was built, and the command in it could not run".into(),
-            fix: "look at the kernel's log (dmesg) for a refusal".into(),
-        }),
+    if let Exit::Code(_) = outcome.exit {
+        let log = std::fs::read_to_string(job.dir.join(crate::keeper::LOG));
+        return Ok(log.unwrap_or_default());
     }
+    Err(Unavailable {
+        problem: format!("a trial command in the room ended with {:?}", outcome.exit),
+        cause: "the room was built, and the command in it could not run".into(),
+        fix: "look at the kernel's log (dmesg) for a refusal".into(),
+    })
 }
 
 fn unavailable(error: RoomError) -> Unavailable {
-    let problem = match error {
-        RoomError::Unavailable(unavailable) => return unavailable,
-        other => {
-            let cause = std::error::Error::source(&other).map(ToString::to_string);
-            format!("{other}: {}", cause.unwrap_or_default())
-        }
-    };
+    if let RoomError::Unavailable(unavailable) = error {
+        return unavailable;
+    }
+    let cause = std::error::Error::source(&error).map(ToString::to_string);
+    let problem = format!("{error}: {}", cause.unwrap_or_default());
     Unavailable {
         problem,
         cause: "a step of building the room failed".into(),

@@ -224,7 +224,7 @@ fn start_kept(
     };
     let (mut child, answer) = ask::<KeeperAnswer>("__keeper", &spec, task)?;
     match answer {
-        Some(KeeperAnswer::Kept) => Keeper::of_child(child, locks, task, job),
+        Some(KeeperAnswer::Kept) => Ok(Keeper::of_child(child, locks, task, job)),
         Some(KeeperAnswer::Failed(fault)) => {
             reap(&mut child);
             Err(fault.into_error(task))
@@ -348,11 +348,9 @@ fn build(doing: &str, path: &Path, source: std::io::Error) -> RoomError {
 pub(crate) fn wait_for_end(pidfd: &OwnedFd) {
     loop {
         let mut ends = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut ends, PollTimeout::NONE) {
-            Ok(_) => return,
-            Err(nix::errno::Errno::EINTR) => {}
-            // Cannot happen with one valid descriptor; waiting on would not help.
-            Err(_) => return,
+        // Any other error cannot happen with one valid descriptor; waiting on would not help.
+        if poll(&mut ends, PollTimeout::NONE) != Err(nix::errno::Errno::EINTR) {
+            return;
         }
     }
 }

@@ -168,7 +168,7 @@ fn binds(image: &Image, room: &RoomSpec, taken: &Everything) -> Result<Vec<PathB
                 image.mount(&mount.mount, &bind.path, Kind::of(mount.is_folder))?;
             }
             (Source::InTree(inner), _) if !bind.writable => {
-                image.protect(&room_tree(taken), inner)?
+                image.protect(&room_tree(taken), inner)?;
             }
             (Source::InTree(_) | Source::Tree | Source::Host, _) => {}
         }
@@ -204,7 +204,7 @@ fn tree(image: &Image, room: &RoomSpec, taken: &Everything, at: &Path) -> Result
             image.mount(&taken_within(pointer)?, &git, Kind::File)?;
         }
         (GitEntry::Folder, true) => {
-            image.mount(&taken_within(Path::new(GIT))?, &git, Kind::Folder)?
+            image.mount(&taken_within(Path::new(GIT))?, &git, Kind::Folder)?;
         }
         (GitEntry::Folder, false) => {
             let empty = Path::new("/run/airlock/empty");

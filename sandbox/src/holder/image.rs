@@ -109,21 +109,21 @@ impl Image {
             })
             .collect();
         for (index, name) in names.iter().enumerate() {
-            let last = index + 1 == names.len();
-            let wanted = if last { kind } else { Kind::Folder };
-            at = self.step(&at, name, wanted, last, path)?;
+            let last = (index + 1 == names.len()).then_some(kind);
+            at = self.step(&at, name, last, path)?;
         }
         Ok(at)
     }
 
+    /// One folder further, or to the place itself when `last` says of which kind it is.
     fn step(
         &self,
         at: &OwnedFd,
         name: &OsStr,
-        wanted: Kind,
-        last: bool,
+        last: Option<Kind>,
         path: &Path,
     ) -> Result<OwnedFd, Fault> {
+        let wanted = last.unwrap_or(Kind::Folder);
         let fault = |error: rustix::io::Errno| Fault::at("find a place in the room", path, error);
         if let Some(found) = enter(at, name).map_err(fault)? {
             return fits(found, wanted, path);
@@ -138,7 +138,7 @@ impl Image {
         }
         match wanted {
             Kind::Folder => {
-                rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o755)).map_err(fault)?
+                rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o755)).map_err(fault)?;
             }
             Kind::File => {
                 let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -151,7 +151,7 @@ impl Image {
         let made = enter(at, name)
             .map_err(fault)?
             .ok_or_else(|| fault(rustix::io::Errno::NOENT))?;
-        if !last && self.loose.contains(&here) {
+        if last.is_none() && self.loose.contains(&here) {
             pin(&made).map_err(fault)?;
             return enter(at, name)
                 .map_err(fault)?

@@ -59,6 +59,8 @@ pub(crate) fn main(_words: &[OsString]) -> ExitCode {
     if sys::close_from(3).is_err() || nix::unistd::setsid().is_err() {
         return ExitCode::FAILURE;
     }
+    // The room's user enters what is made here, whatever our caller's mask is.
+    nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
     let mut text = String::new();
     let Ok(_) = std::io::stdin().read_to_string(&mut text) else {
         return ExitCode::FAILURE;

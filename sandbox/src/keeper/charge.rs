@@ -8,6 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use nix::fcntl::{OFlag, open};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
@@ -26,6 +27,8 @@ use crate::warden::{self, Message, Report, WardenSpec};
 
 /// How long a freeze of a bare job may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the kernel may take to end a namespace, in milliseconds.
+const LAST: u16 = 5_000;
 /// Most of bubblewrap's own words that are kept.
 const WORDS: usize = 16 << 10;
 
@@ -275,6 +278,7 @@ impl Confined {
         if self.alive && reaped(self.bwrap).is_some() {
             self.alive = false;
             self.listen_to_words();
+            self.see_off();
             happenings.push(Happening::Gone);
         }
         happenings
@@ -300,9 +304,11 @@ impl Confined {
             return None;
         }
         if matches!(message.report, Report::Hello) {
-            let sender = ancillary.drain().find_map(|extra| match extra {
-                RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid),
-                _ => None,
+            let sender = ancillary.drain().find_map(|extra| {
+                let RecvAncillaryMessage::ScmCredentials(sender) = extra else {
+                    return None;
+                };
+                Some(sender.pid)
             });
             // The warden waits for our word with its end open: its pid cannot be another's.
             self.warden = rustix::process::pidfd_open(sender?, PidfdFlags::empty()).ok();
@@ -343,6 +349,16 @@ impl Confined {
         // Without a warden yet: its end follows bubblewrap's, and the end of our socket.
         if self.warden.is_none() && self.alive {
             rustix::process::kill_process(self.bwrap, Signal::KILL).ok();
+        }
+    }
+
+    /// bubblewrap may have been killed alone: nobody inside shall outlive it either.
+    fn see_off(&self) {
+        if let Some(warden) = &self.warden {
+            rustix::process::pidfd_send_signal(warden, Signal::KILL).ok();
+            let mut ends = [PollFd::new(warden.as_fd(), PollFlags::POLLIN)];
+            // The namespace's first process is over only after all others are.
+            poll(&mut ends, PollTimeout::from(LAST)).ok();
         }
     }
 

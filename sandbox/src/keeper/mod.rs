@@ -62,6 +62,8 @@ pub(crate) fn main(_words: &[OsString]) -> ExitCode {
     if sys::close_from(3).is_err() || nix::unistd::setsid().is_err() {
         return ExitCode::FAILURE;
     }
+    // The room's user reads what is written here, whatever our caller's mask is.
+    nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
     // Whoever hangs up, the job goes on.
     for signal in [
         Signal::SIGHUP,

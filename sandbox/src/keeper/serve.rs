@@ -150,13 +150,11 @@ impl Server {
     /// The order of the client at `index`; a client that says nothing sensible is dropped.
     pub(crate) fn order(&mut self, index: usize) -> Option<Order> {
         let socket = &self.clients.get(index)?.socket;
-        match receive(socket) {
-            Ok(Some(order)) => Some(order),
-            Ok(None) | Err(_) => {
-                drop(self.clients.remove(index));
-                None
-            }
+        let order = receive(socket).ok().flatten();
+        if order.is_none() {
+            drop(self.clients.remove(index));
         }
+        order
     }
 
     /// Answers the client at `index` and parts from it.

@@ -116,7 +116,7 @@ pub(crate) fn tend(spec: &KeeperSpec, meta: Meta, teller: &mut Teller) -> Result
     if spec.entrance.is_none() {
         tending.happened(Happening::Up);
     }
-    while !tending.over() {
+    while !tending.gone {
         tending.turn()?;
     }
     tending.finish()
@@ -151,10 +151,6 @@ fn input(bytes: &[u8]) -> Result<OwnedFd, Fault> {
 }
 
 impl Tending<'_> {
-    fn over(&self) -> bool {
-        self.gone && self.output.is_none()
-    }
-
     /// Waits for the next thing to happen and deals with it.
     fn turn(&mut self) -> Result<(), Fault> {
         let (signals, output, listener, clients) = self.wait()?;
@@ -238,18 +234,25 @@ impl Tending<'_> {
         }
     }
 
-    fn take_output(&mut self) {
-        let Some(output) = &self.output else { return };
+    /// Takes one piece. `false` when there is none now, or no more at all.
+    fn take_output(&mut self) -> bool {
+        let Some(output) = &self.output else {
+            return false;
+        };
         let mut piece = vec![0; PIECE];
         match rustix::io::read(output, &mut piece) {
-            Ok(0) => self.output = None,
-            Ok(count) => {
+            Ok(count) if count > 0 => {
                 if let (Some(log), Some(bytes)) = (&mut self.log, piece.get(..count)) {
                     log.take(bytes);
                 }
+                true
             }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-            Err(_) => self.output = None,
+            Err(rustix::io::Errno::INTR) => true,
+            Err(rustix::io::Errno::AGAIN) => false,
+            Ok(_) | Err(_) => {
+                self.output = None;
+                false
+            }
         }
     }
 
@@ -296,6 +299,8 @@ impl Tending<'_> {
             Happening::Gone => {
                 self.gone = true;
                 self.ended.get_or_insert_with(Instant::now);
+                // What the dead wrote is still in the pipe; whoever holds it now is not of the job.
+                while self.take_output() {}
             }
         }
     }
@@ -402,27 +407,12 @@ impl Tending<'_> {
                     self.kill(now);
                 }
             }
-            Phase::Killed { again_at } if now >= again_at => {
-                if self.gone {
-                    // Somebody outside holds our pipe: nothing of the job can write it any more.
-                    self.output = None;
-                } else if matches!(self.charge, Charge::Bare(_)) {
-                    self.kill(now);
-                } else {
-                    self.phase = Phase::Killed {
-                        again_at: now + DRAIN,
-                    };
-                }
-            }
+            // One kill ends a namespace; a bare tree may have grown meanwhile.
+            Phase::Killed { again_at } if now >= again_at => self.kill(now),
             Phase::Starting { .. }
             | Phase::Running
             | Phase::Stopping { .. }
             | Phase::Killed { .. } => {}
-        }
-        if self.gone && !matches!(self.phase, Phase::Killed { .. }) {
-            self.phase = Phase::Killed {
-                again_at: now + DRAIN,
-            };
         }
     }
 
@@ -445,7 +435,11 @@ impl Tending<'_> {
     }
 
     fn finish(mut self) -> Result<(), Fault> {
-        let fault = (!self.up).then(|| self.charge.fault());
+        let fault = (!self.up && self.cause.is_none()).then(|| self.charge.fault());
+        if fault.is_none() {
+            // Also for a job that was stopped while its walls were built.
+            self.teller.tell(&KeeperAnswer::Kept);
+        }
         let exit = self.exit(fault.as_ref());
         if let Some(log) = self.log.take() {
             (self.meta.output.bytes, self.meta.output.dropped) = log.finish();

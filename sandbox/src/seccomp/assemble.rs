@@ -25,11 +25,11 @@ const ARCHITECTURE: u32 = 4;
 const NAMESPACES: u32 = 0x7e02_0000;
 const NEW_TIME: u32 = 0x80;
 const SET_ID: u32 = 0o6000;
-/// O_CREAT, and the bit of O_TMPFILE that is its own.
+/// `O_CREAT`, and the bit of `O_TMPFILE` that is its own.
 const CREATES: u32 = 0o100 | 0o20_000_000;
 /// TIOCSTI, TIOCLINUX, TIOCSETD.
 const TERMINAL: [u32; 3] = [0x5412, 0x541C, 0x5423];
-/// PER_LINUX, PER_LINUX32, UNAME26 with both, and the question "which one?".
+/// `PER_LINUX`, `PER_LINUX32`, `UNAME26` with both, and the question "which one?".
 const USUAL: [u32; 5] = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
@@ -208,8 +208,8 @@ mod tests {
     use super::*;
 
     const PERM: u32 = 0x0005_0001;
-    const NOSYS: u32 = 0x0005_0000 | 38;
-    const FAMILY: u32 = 0x0005_0000 | 97;
+    const NOSYS: u32 = 0x0005_0026;
+    const FAMILY: u32 = 0x0005_0061;
 
     /// Runs the program as the kernel would.
     fn run(arch: Arch, audit: u32, number: u32, arguments: [u64; 6]) -> u32 {

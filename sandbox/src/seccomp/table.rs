@@ -19,7 +19,7 @@ impl Arch {
         }
     }
 
-    /// The kernel's AUDIT_ARCH number.
+    /// The kernel's `AUDIT_ARCH` number.
     pub(crate) fn audit(self) -> u32 {
         match self {
             Self::X86_64 => 0xC000_003E,

@@ -84,7 +84,7 @@ fn stop() {
     let room = task.open();
     let keeper = start(&room, &task.script("x", &format!("sleep 100; : {mark}")));
     until("it runs", || !processes(&mark).is_empty());
-    sandbox::control(&task.spec.locks, "t", "x", &order("me")).unwrap();
+    sandbox::control(&task.spec.locks, "t", "x", order("me")).unwrap();
     let (outcome, _) = task.wait(keeper, "x");
     assert_eq!(
         outcome.exit,
@@ -95,7 +95,7 @@ fn stop() {
     );
     assert_eq!(outcome.signal, Some(15));
     assert_eq!(processes(&mark), Vec::<u32>::new());
-    let error = sandbox::control(&task.spec.locks, "t", "x", &order("me")).unwrap_err();
+    let error = sandbox::control(&task.spec.locks, "t", "x", order("me")).unwrap_err();
     assert!(matches!(error, ControlError::NotRunning { .. }), "{error}");
 }
 
@@ -322,7 +322,7 @@ fn freeze() {
     }
     // Stopped while it stands still.
     sandbox::control(locks, "t", "x", &Order::Freeze).unwrap();
-    sandbox::control(locks, "t", "x", &order("me")).unwrap();
+    sandbox::control(locks, "t", "x", order("me")).unwrap();
     let outcome = keeper.wait();
     assert!(matches!(outcome.exit, Exit::Stopped { .. }), "{outcome:?}");
 }
@@ -351,7 +351,7 @@ fn busy() {
     let keeper = start(&room, &task.script("x", "sleep 300"));
     let error = room.start(&task.script("x", "true")).unwrap_err();
     assert!(matches!(error, RoomError::Busy { .. }), "{error}");
-    sandbox::control(&task.spec.locks, "t", "x", &order("me")).unwrap();
+    sandbox::control(&task.spec.locks, "t", "x", order("me")).unwrap();
     keeper.wait();
     // The name is free again at once.
     assert_eq!(
@@ -436,7 +436,7 @@ fn fork_storm() {
 
 fn bare(task: &Task, name: &str, script: &str) -> sandbox::JobSpec {
     let mut job = task.script(name, script);
-    job.cwd = task.spec.tree.clone();
+    job.cwd.clone_from(&task.spec.tree);
     job
 }
 
@@ -462,7 +462,7 @@ fn unconfined() {
     );
     assert_eq!(processes(&mark), Vec::<u32>::new());
     let mut job = task.job("d", &["no-such-program"]);
-    job.cwd = task.spec.tree.clone();
+    job.cwd.clone_from(&task.spec.tree);
     let outcome = sandbox::start_unconfined(&task.spec.locks, "t", &job)
         .unwrap()
         .wait();
@@ -500,6 +500,6 @@ fn unconfined_freeze() {
     until("it goes on", || {
         count(&task, "a") > still.0 && count(&task, "b") > still.1
     });
-    sandbox::control(&task.spec.locks, "t", "x", &order("me")).unwrap();
+    sandbox::control(&task.spec.locks, "t", "x", order("me")).unwrap();
     assert!(matches!(keeper.wait().exit, Exit::Stopped { .. }));
 }

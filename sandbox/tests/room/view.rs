@@ -124,11 +124,17 @@ fn environment_is_the_given_one() {
     let mut job = task.job("env", &["/usr/bin/env"]);
     job.env.insert("WITH SPACE".into(), "a\nb=c".into());
     let (_, log) = task.wait(start(&room, &job), "env");
-    let expected: String = job
+    let expected: Vec<_> = job
         .env
         .iter()
-        .map(|(name, value)| format!("{name}={value}\n"))
+        .map(|(name, value)| {
+            format!(
+                "{name}={value}
+"
+            )
+        })
         .collect();
+    let expected = expected.concat();
     let sorted = |text: &str| {
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
         lines.sort_unstable();
