@@ -13,12 +13,14 @@ mod history;
 mod identity;
 mod land;
 mod lock;
+mod notes;
 mod oid_text;
 mod owner;
 mod repository;
 mod seal;
 mod shown;
 mod store;
+mod survey;
 mod tree;
 mod worktree;
 
@@ -31,9 +33,11 @@ pub use land::{
     Recovered,
 };
 pub use lock::{LockError, RepoLock, lock};
+pub use notes::NoteError;
 pub use repository::{OpenError, POINTER, ReadError, RefError, Repository, object_mount};
 pub use seal::{ProblemCode, Seal, SealError, SealRequest, TreeProblem};
 pub use shown::shown;
 pub use store::StoreError;
+pub use survey::{ShadowCommit, ShadowRef, ShadowSurvey};
 pub use tree::{Blocked, CheckoutError, RemoveError, remove_tree};
 pub use worktree::{BranchFate, CreateError, History, Removed, Worktree, WorktreeRequest};

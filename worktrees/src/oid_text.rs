@@ -2,9 +2,8 @@
 
 use git2::Oid;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::{Deserialize as _, Deserializer, Serializer};
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 pub(crate) fn serialize<S: Serializer>(oid: &Oid, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&oid.to_string())
 }
@@ -18,7 +17,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 pub(crate) mod option {
     use git2::Oid;
     use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize as _, Deserializer, Serializer};
 
     #[expect(clippy::ref_option, reason = "serde gives a reference")]
     pub(crate) fn serialize<S: Serializer>(

@@ -54,6 +54,40 @@ impl Drop for ActingAsOwner {
     }
 }
 
+/// While it lives, this thread is itself again, for what is its own: root's configuration cannot be read as the
+/// owner of a repository.
+#[derive(Debug)]
+pub(crate) struct ActingAsSelf {
+    before: Option<(Uid, Gid)>,
+    _this_thread: PhantomData<*const ()>,
+}
+
+impl ActingAsSelf {
+    pub(crate) fn begin() -> Self {
+        let mut before = None;
+        if geteuid().is_root() {
+            let user = setfsuid(Uid::from_raw(0));
+            let group = setfsgid(nix::unistd::getegid());
+            if user != Uid::from_raw(0) {
+                before = Some((user, group));
+            }
+        }
+        Self {
+            before,
+            _this_thread: PhantomData,
+        }
+    }
+}
+
+impl Drop for ActingAsSelf {
+    fn drop(&mut self) {
+        if let Some((user, group)) = self.before {
+            setfsgid(group);
+            setfsuid(user);
+        }
+    }
+}
+
 /// Whether files made by this process for that owner need a change of owner.
 pub(crate) fn must_hand_over(owner: (u32, u32)) -> bool {
     geteuid().is_root() && owner.0 != 0

@@ -4,10 +4,12 @@
 use git2::{DiffOptions, Oid, Patch};
 
 use super::{ChangeKind, FileChange, Side};
+use serde::{Deserialize, Serialize};
+
 use crate::repository::{ReadError, Repository};
 
 /// How much differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiffStat {
     /// Files that differ.
     pub files: usize,

@@ -73,6 +73,14 @@ impl Repository {
         Ok(blob.content().to_vec())
     }
 
+    /// Size of a blob in bytes, without reading it whole.
+    pub fn blob_size(&self, oid: Oid) -> Result<u64, ReadError> {
+        let repo = self.open_for_reading()?;
+        let odb = repo.odb().map_err(unreadable("blob", oid))?;
+        let (size, _kind) = odb.read_header(oid).map_err(unreadable("blob", oid))?;
+        Ok(size as u64)
+    }
+
     /// A file of a commit, such as `airlock.toml` of the base; `None`: there is none. A link is not followed.
     pub fn file_at(&self, commit: Oid, path: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let repo = self.open_for_reading()?;

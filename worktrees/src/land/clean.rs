@@ -187,8 +187,9 @@ fn only_removed(
             let inner = [path.as_slice(), b"/", &name].concat();
             match look(checkout, &inner)? {
                 Found::Folder => pending.push(inner),
-                _ if removed.contains(inner.as_slice()) => {}
-                _ => return Ok(false),
+                Found::Nothing | Found::File { .. } | Found::Other
+                    if removed.contains(inner.as_slice()) => {}
+                Found::Nothing | Found::File { .. } | Found::Other => return Ok(false),
             }
         }
     }

@@ -224,7 +224,7 @@ pub enum LandError {
         first: String,
         /// What stopped it from being taken back.
         #[source]
-        source: Box<LandError>,
+        source: Box<Self>,
     },
 }
 

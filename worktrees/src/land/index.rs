@@ -51,9 +51,10 @@ impl IndexLock {
             Err(error) => {
                 // What stands there is not ours.
                 let path = lock.abandon();
-                match error.kind() {
-                    io::ErrorKind::AlreadyExists => Err(LandError::IndexLocked { path }),
-                    _ => Err(failed(&path, error)),
+                if error.kind() == io::ErrorKind::AlreadyExists {
+                    Err(LandError::IndexLocked { path })
+                } else {
+                    Err(failed(&path, error))
                 }
             }
         }

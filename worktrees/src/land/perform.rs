@@ -62,7 +62,7 @@ impl Repository {
         match done {
             Ok(()) => {}
             Err(first) => {
-                return match self.take_back(&lock, (&mut checkout, &changes)) {
+                return match take_back(&lock, (&mut checkout, &changes)) {
                     Ok(()) => Err(first),
                     Err(source) => {
                         // The lock keeps others away from a checkout between two states.
@@ -76,7 +76,7 @@ impl Repository {
                 };
             }
         }
-        self.note_head(self.git_dir(), plan)?;
+        note_head(self.git_dir(), plan)?;
         recorded(plan, LandStep::RefMoved, journal)?;
         drop(lock);
         Ok(changes.len())
@@ -97,24 +97,6 @@ impl Repository {
         lock.update(changes, &entries)?;
         recorded(plan, LandStep::IndexWritten, journal)?;
         self.move_target(plan)
-    }
-
-    /// Files and index as they were. What somebody has changed since is left alone.
-    pub(super) fn take_back(
-        &self,
-        lock: &IndexLock,
-        (checkout, changes): (&mut Checkout<'_>, &[FileChange]),
-    ) -> Result<(), LandError> {
-        restore(checkout, changes).map_err(|failed| checkout.failed(failed))?;
-        if has(&lock.read()?, changes, |change| change.old) {
-            return Ok(());
-        }
-        let before = |change: &FileChange| {
-            let side = change.old?;
-            Some(unknown_entry(change.path.clone(), (side.mode, side.oid)))
-        };
-        let entries: Vec<_> = changes.iter().filter_map(before).collect();
-        lock.update(changes, &entries)
     }
 
     fn refuse_local_changes(
@@ -172,20 +154,36 @@ impl Repository {
         }
     }
 
-    /// git writes the reflog of `HEAD` too when the branch it is on moves.
-    pub(super) fn note_head(&self, git_dir: &Path, plan: &LandPlan) -> Result<(), LandError> {
-        let log = git_dir.join("logs/HEAD");
-        let line = reflog_line(plan);
-        append_reflog(&log, Some(plan.expected), plan.result, (&line, plan.when))
-            .map_err(refused(plan))
-    }
-
     pub(super) fn settings(&self) -> Result<Settings, LandError> {
         Settings::load(self).map_err(|source| LandError::Settings {
             path: self.common_dir().to_path_buf(),
             source,
         })
     }
+}
+
+/// Files and index as they were. What somebody has changed since is left alone.
+pub(super) fn take_back(
+    lock: &IndexLock,
+    (checkout, changes): (&mut Checkout<'_>, &[FileChange]),
+) -> Result<(), LandError> {
+    restore(checkout, changes).map_err(|failed| checkout.failed(failed))?;
+    if has(&lock.read()?, changes, |change| change.old) {
+        return Ok(());
+    }
+    let before = |change: &FileChange| {
+        let side = change.old?;
+        Some(unknown_entry(change.path.clone(), (side.mode, side.oid)))
+    };
+    let entries: Vec<_> = changes.iter().filter_map(before).collect();
+    lock.update(changes, &entries)
+}
+
+/// git writes the reflog of `HEAD` too when the branch it is on moves.
+pub(super) fn note_head(git_dir: &Path, plan: &LandPlan) -> Result<(), LandError> {
+    let log = git_dir.join("logs/HEAD");
+    let line = reflog_line(plan);
+    append_reflog(&log, Some(plan.expected), plan.result, (&line, plan.when)).map_err(refused(plan))
 }
 
 fn reflog_line(plan: &LandPlan) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 use git2::Oid;
 
 use super::index::{IndexLock, has};
-use super::perform::{refused, unread};
+use super::perform::{note_head, refused, take_back, unread};
 use super::whereabouts::{folder_of, git_dirs};
 use super::write::Checkout;
 use super::{LandError, LandPlan, Recovered};
@@ -59,10 +59,10 @@ impl Repository {
         }
         if tip == Some(plan.expected) && has(&lock.read()?, &changes, |change| change.new) {
             self.move_target(plan)?;
-            self.note_head(git_dir, plan)?;
+            note_head(git_dir, plan)?;
             return Ok(Recovered::Completed);
         }
-        self.take_back(lock, (&mut checkout, &changes))?;
+        take_back(lock, (&mut checkout, &changes))?;
         Ok(Recovered::RolledBack)
     }
 

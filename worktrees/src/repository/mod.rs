@@ -17,7 +17,7 @@ pub use objects::{POINTER, object_mount};
 pub(crate) use refs::{Head, append_reflog, full_name, lock_path, read_head, sync_folder};
 pub(crate) use unsupported::RESERVED;
 
-use crate::owner::ActingAsOwner;
+use crate::owner::{ActingAsOwner, ActingAsSelf};
 
 /// A repository found on disk. Cheap to clone, may go to other threads.
 #[derive(Debug, Clone)]
@@ -68,6 +68,8 @@ impl Repository {
     /// Opened as a bare one on purpose: libgit2 then has no work tree to touch, and does not repeat with other
     /// rules (it refuses root) the check of the owner that `discover` has made.
     pub(crate) fn open(&self) -> Result<git2::Repository, git2::Error> {
+        // libgit2 reads the user's own configuration here, too.
+        let _own = ActingAsSelf::begin();
         git2::Repository::open_bare(&self.common)
     }
 

@@ -46,14 +46,17 @@ impl Repository {
     pub fn resolve(&self, rev: &str) -> Result<Oid, RefError> {
         let repo = self.open_for_refs()?;
         let spelled = self.spell_out_head(rev)?;
-        let failed = |source: git2::Error| match source.code() {
-            ErrorCode::NotFound | ErrorCode::InvalidSpec => RefError::NoSuchRevision {
-                rev: rev.to_owned(),
-            },
-            _ => RefError::Resolve {
-                rev: rev.to_owned(),
-                source,
-            },
+        let failed = |source: git2::Error| {
+            if matches!(source.code(), ErrorCode::NotFound | ErrorCode::InvalidSpec) {
+                RefError::NoSuchRevision {
+                    rev: rev.to_owned(),
+                }
+            } else {
+                RefError::Resolve {
+                    rev: rev.to_owned(),
+                    source,
+                }
+            }
         };
         let object = repo.revparse_single(&spelled).map_err(failed)?;
         Ok(object.peel_to_commit().map_err(failed)?.id())
@@ -79,16 +82,19 @@ impl Repository {
         let name = full_name(name)?;
         let _owner = self.act_as_owner();
         let repo = self.open_for_refs()?;
-        let failed = |source: git2::Error| match source.code() {
-            ErrorCode::Locked => RefError::Locked {
-                name: name.clone(),
-                path: lock_path(&self.common.join(&name)),
-            },
-            _ => RefError::Git {
-                action: "delete",
-                name: name.clone(),
-                source,
-            },
+        let failed = |source: git2::Error| {
+            if source.code() == ErrorCode::Locked {
+                RefError::Locked {
+                    path: lock_path(&self.common.join(&name)),
+                    name: name.clone(),
+                }
+            } else {
+                RefError::Git {
+                    action: "delete",
+                    name: name.clone(),
+                    source,
+                }
+            }
         };
         let mut reference = match repo.find_reference(&name) {
             Ok(reference) => reference,
@@ -227,13 +233,12 @@ impl Repository {
         }
         let oid = match read_head(&self.git_dir)? {
             Head::Detached(oid) => oid,
-            Head::Branch(name) => match self.ref_target(&name)? {
-                Some(oid) => oid,
-                None => {
-                    let branch = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
-                    return Err(RefError::Unborn { branch });
-                }
-            },
+            Head::Branch(name) => {
+                let target = self.ref_target(&name)?;
+                target.ok_or_else(|| RefError::Unborn {
+                    branch: name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned(),
+                })?
+            }
         };
         Ok(format!("{oid}{rest}"))
     }

@@ -7,7 +7,7 @@ use git2::{ObjectType, Oid};
 use super::{SealError, stored};
 use crate::history::{Side, peel_tree, plain_mode, unreadable};
 use crate::shown;
-use crate::store::Store;
+use crate::store::{Store, tree_bytes};
 
 /// git's mode of a folder.
 pub(super) const FOLDER: u32 = 0o040_000;
@@ -135,26 +135,10 @@ impl Frame {
         if self.built.is_empty() && !self.path.is_empty() {
             return Ok(None);
         }
-        self.built
-            .sort_by(|(left, left_side), (right, right_side)| {
-                sort_key(left, *left_side).cmp(sort_key(right, *right_side))
-            });
-        let mut bytes = Vec::new();
-        for (name, side) in &self.built {
-            bytes.extend_from_slice(format!("{:o} ", side.mode).as_bytes());
-            bytes.extend_from_slice(name);
-            bytes.push(0);
-            bytes.extend_from_slice(side.oid.as_bytes());
-        }
+        let bytes = tree_bytes(&mut self.built);
         store
             .add(ObjectType::Tree, &bytes)
             .map(Some)
             .map_err(stored(&self.path))
     }
-}
-
-/// git sorts a folder as if its name ended in `/`.
-fn sort_key(name: &[u8], side: Side) -> impl Iterator<Item = u8> {
-    let end = (side.mode == FOLDER).then_some(b'/');
-    name.iter().copied().chain(end)
 }

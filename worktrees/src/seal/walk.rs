@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
         path: Vec<u8>,
         (tree, ignored): (Option<Oid>, bool),
     ) -> Result<(), SealError> {
-        let depth = path.iter().filter(|byte| **byte == b'/').count();
+        let depth = path.split(|byte| *byte == b'/').count() - 1;
         if depth > DEPTH_LIMIT {
             self.report(
                 &path,

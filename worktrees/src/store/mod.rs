@@ -11,6 +11,7 @@ use flate2::write::ZlibEncoder;
 use git2::{ObjectType, Odb, OdbLookupFlags, Oid};
 use thiserror::Error;
 
+use crate::history::Side;
 use crate::repository::{Repository, sync_folder};
 
 /// Above so many new objects, one sync of the file system is cheaper than one of each file.
@@ -187,4 +188,25 @@ fn compress(draft: &Path, kind: ObjectType, bytes: &[u8]) -> io::Result<()> {
     encoder.write_all(format!("{} {}\0", kind.str(), bytes.len()).as_bytes())?;
     encoder.write_all(bytes)?;
     encoder.finish()?.flush()
+}
+
+/// The bytes of a tree object with these entries, in git's order.
+pub(crate) fn tree_bytes(entries: &mut [(Vec<u8>, Side)]) -> Vec<u8> {
+    entries.sort_by(|(left, left_side), (right, right_side)| {
+        sort_key(left, *left_side).cmp(sort_key(right, *right_side))
+    });
+    let mut bytes = Vec::new();
+    for (name, side) in entries {
+        bytes.extend_from_slice(format!("{:o} ", side.mode).as_bytes());
+        bytes.extend_from_slice(name);
+        bytes.push(0);
+        bytes.extend_from_slice(side.oid.as_bytes());
+    }
+    bytes
+}
+
+/// git sorts a folder as if its name ended in `/`.
+fn sort_key(name: &[u8], side: Side) -> impl Iterator<Item = u8> {
+    let end = (side.mode == 0o040_000).then_some(b'/');
+    name.iter().copied().chain(end)
 }

@@ -105,7 +105,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn folder(&mut self, folder: &[u8], oid: Oid) -> Result<(), CheckoutError> {
-        let depth = folder.iter().filter(|byte| **byte == b'/').count();
+        let depth = folder.split(|byte| *byte == b'/').count() - 1;
         if depth > DEPTH_LIMIT {
             return Err(CheckoutError::TooDeep {
                 path: shown(folder),

@@ -178,7 +178,7 @@ impl Chain {
 
     /// The folder at `path` (components divided by `/`, empty for the root).
     pub(crate) fn enter(&mut self, path: &[u8]) -> io::Result<&Folder> {
-        self.walk(path, |folder, name| folder.child(name))
+        self.walk(path, Folder::child)
     }
 
     /// As [`Chain::enter`], and makes the folders that are missing.

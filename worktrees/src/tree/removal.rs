@@ -162,7 +162,7 @@ impl Removal {
                     folder,
                     stuck: Vec::new(),
                 }),
-                Some((name, _)) => self.lift(&mut levels, name),
+                Some((name, _)) => self.lift(&mut levels, &name),
                 // Names may be passed over while others are removed: only a pass that removes nothing is the last.
                 None if pass.removed => {}
                 None => self.leave(&mut levels),
@@ -187,7 +187,7 @@ impl Removal {
     }
 
     /// Moves a folder that lies too deep up to the root, where it is met again later.
-    fn lift(&mut self, levels: &mut [Level], name: Vec<u8>) {
+    fn lift(&mut self, levels: &mut [Level], name: &[u8]) {
         let Some(level) = levels.last_mut() else {
             return;
         };
@@ -197,12 +197,11 @@ impl Removal {
             if self.root.has(above.as_bytes()).unwrap_or(false) {
                 continue;
             }
-            let moved =
-                nix::fcntl::renameat(&level.folder, name.as_slice(), &self.root, above.as_str());
+            let moved = nix::fcntl::renameat(&level.folder, name, &self.root, above.as_str());
             if let Err(error) = moved {
-                level.stuck.push(name.clone());
+                level.stuck.push(name.to_vec());
                 let reason = error.to_string();
-                self.report(levels, &name, reason);
+                self.report(levels, name, reason);
             }
             return;
         }

@@ -6,6 +6,9 @@ use super::{Attributes, Settings, Traits};
 use crate::history::{peel_tree, unreadable};
 use crate::repository::ReadError;
 
+/// A folder (its path ends in `/`), and its tree if the commit has it.
+type Entered = (Vec<u8>, Option<Oid>);
+
 /// Attributes by path; quick when the paths come in order.
 pub(crate) struct TreeRules<'a> {
     repo: &'a git2::Repository,
@@ -44,23 +47,28 @@ impl<'a> TreeRules<'a> {
                 self.attributes.pop();
             }
         }
-        loop {
-            let Some((folder, tree, _)) = self.entered.last() else {
-                break;
-            };
-            let rest = path.get(folder.len()..).unwrap_or_default();
-            let Some(length) = rest.iter().position(|byte| *byte == b'/') else {
-                break;
-            };
-            let name = rest.get(..length).unwrap_or_default();
-            let inner = [folder.as_slice(), name, b"/"].concat();
-            let tree = match tree {
-                Some(oid) => self.subtree(*oid, name)?,
-                None => None,
-            };
+        while let Some((inner, tree)) = self.next_folder(path)? {
             self.enter(inner, tree)?;
         }
         Ok(self.attributes.of(path, self.settings))
+    }
+
+    /// The folder below the last entered one on the way to a path, and its tree.
+    fn next_folder(&self, path: &[u8]) -> Result<Option<Entered>, ReadError> {
+        let Some((folder, tree, _)) = self.entered.last() else {
+            return Ok(None);
+        };
+        let rest = path.get(folder.len()..).unwrap_or_default();
+        let Some(length) = rest.iter().position(|byte| *byte == b'/') else {
+            return Ok(None);
+        };
+        let name = rest.get(..length).unwrap_or_default();
+        let inner = [folder.as_slice(), name, b"/"].concat();
+        let tree = match tree {
+            Some(oid) => self.subtree(*oid, name)?,
+            None => None,
+        };
+        Ok(Some((inner, tree)))
     }
 
     fn subtree(&self, oid: Oid, name: &[u8]) -> Result<Option<Oid>, ReadError> {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use gix_filter::eol::{AutoCrlf, Configuration, Mode};
 
 use super::RULES_LIMIT;
+use crate::owner::ActingAsSelf;
 use crate::repository::{Format, Repository};
 
 /// Settings, and the bytes of the rule files that lie outside the tree.
@@ -32,6 +33,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads them as git would for the checkout that the user stands in.
     pub(crate) fn load(repository: &Repository) -> Result<Self, git2::Error> {
+        let _own = ActingAsSelf::begin();
         let mut config = repository.open()?.config()?;
         let own = repository.git_dir().join("config.worktree");
         let per_worktree =

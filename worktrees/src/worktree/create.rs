@@ -84,7 +84,7 @@ pub enum CreateError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: CheckoutError,
+        source: Box<CheckoutError>,
     },
     /// A file or folder of the worktree cannot be made.
     #[error("cannot write {}", path.display())]
@@ -211,7 +211,7 @@ impl Repository {
         check_out(&source, request.base, folder).map_err(|source| CreateError::Checkout {
             base: request.base,
             path: tree.to_path_buf(),
-            source,
+            source: Box::new(source),
         })
     }
 }

@@ -19,6 +19,10 @@ pub enum BranchFate {
 }
 
 /// What a removal found and took away.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four parts, each there or not"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Removed {
     /// The checkout was there.

@@ -154,10 +154,10 @@ fn packed_refs(
         }
     }
     lines.sort_unstable();
-    let mut text = "# pack-refs with: sorted\n".to_owned();
-    for (name, oid) in lines {
-        text.push_str(&format!("{oid} {name}\n"));
-    }
+    let rows = lines.iter().map(|(name, oid)| format!("{oid} {name}\n"));
+    let text = std::iter::once("# pack-refs with: sorted\n".to_owned())
+        .chain(rows)
+        .collect();
     Ok(text)
 }
 

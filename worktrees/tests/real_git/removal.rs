@@ -1,0 +1,99 @@
+//! Removing what a task has written, whatever it has written.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
+
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+use worktrees::{RemoveError, remove_tree};
+
+use crate::fixture::{Fixture, write};
+
+#[test]
+fn modes_links_and_odd_files_do_not_stop_it() {
+    let fixture = Fixture::empty();
+    let tree = fixture.state().join("tree");
+    let outside = fixture.state().join("outside");
+    write(&outside.join("kept"), "k\n");
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o750)).unwrap();
+    write(&tree.join("a/b/c"), "c\n");
+    write(&tree.join("x\ny"), "c\n");
+    symlink(&outside, tree.join("a/link")).unwrap();
+    symlink(&outside, tree.join("link")).unwrap();
+    nix::unistd::mkfifo(&tree.join("fifo"), Mode::empty()).unwrap();
+    for number in 0..2000 {
+        write(&tree.join(format!("many/{number}")), "");
+    }
+    for locked in ["a/b/c", "a/b", "a", "many", ""] {
+        fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0)).unwrap();
+    }
+    remove_tree(&tree).unwrap();
+    assert!(!tree.exists());
+    assert!(outside.join("kept").exists());
+    assert_eq!(
+        fs::metadata(&outside).unwrap().permissions().mode() & 0o777,
+        0o750
+    );
+    remove_tree(&tree).unwrap();
+}
+
+#[test]
+fn the_folder_itself_may_not_be_a_link() {
+    let fixture = Fixture::empty();
+    let outside = fixture.state().join("outside");
+    write(&outside.join("kept"), "k\n");
+    let link = fixture.state().join("link");
+    symlink(&outside, &link).unwrap();
+    assert!(matches!(remove_tree(&link), Err(RemoveError::Open { .. })));
+    assert!(outside.join("kept").exists());
+}
+
+#[test]
+fn any_depth_is_removed() {
+    let fixture = Fixture::empty();
+    let tree = fixture.state().join("tree");
+    fs::create_dir(&tree).unwrap();
+    // Far beyond what a path may name.
+    let mut folder = fs::File::open(&tree).unwrap();
+    for _ in 0..3000 {
+        nix::sys::stat::mkdirat(&folder, "d", Mode::S_IRWXU).unwrap();
+        let next = nix::fcntl::openat(&folder, "d", OFlag::O_DIRECTORY, Mode::empty());
+        folder = fs::File::from(next.unwrap());
+    }
+    drop(folder);
+    remove_tree(&tree).unwrap();
+    assert!(!tree.exists());
+}
+
+#[test]
+fn what_cannot_be_removed_is_listed_and_the_rest_goes() {
+    let fixture = Fixture::empty();
+    let tree = fixture.state().join("tree");
+    write(&tree.join("d/stuck"), "s\n");
+    write(&tree.join("d/other"), "o\n");
+    write(&tree.join("e/f"), "f\n");
+    let immutable = Command::new("chattr")
+        .arg("+i")
+        .arg(tree.join("d/stuck"))
+        .output();
+    if !immutable.is_ok_and(|output| output.status.success()) {
+        // Only root on a file system with that flag can make such a file; nobody else meets one.
+        remove_tree(&tree).unwrap();
+        return;
+    }
+    let error = remove_tree(&tree).unwrap_err();
+    Command::new("chattr")
+        .arg("-i")
+        .arg(tree.join("d/stuck"))
+        .status()
+        .unwrap();
+    match error {
+        RemoveError::Left { count, first, .. } => {
+            assert_eq!((count, first.path.as_str()), (1, "d/stuck"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(!tree.join("e").exists() && !tree.join("d/other").exists());
+    remove_tree(&tree).unwrap();
+}
