@@ -1,31 +1,48 @@
 //! The one entry: a delivery and its bytes in, a judgement out.
 //! Same input, same output: no file, process, clock or network, and no panic on hostile bytes.
 
-use crate::verdict::Level;
-use crate::{Delivery, Finding, Gate, GateRun, Judgement, Mode, Reason, Source};
+use crate::{
+    Delivery, Finding, Gate, GateRun, Judgement, Level, Mode, Reason, Source, audit, commit,
+    diagram, stub, tree,
+};
 
 /// Runs every gate of the profile over a delivery.
+///
+/// The files are measured and the note is read even where a gate is switched off: the record needs them.
 pub fn judge(delivery: &Delivery, source: &mut dyn Source) -> Judgement {
     let mut judgement = Judgement::default();
     for gate in Gate::ALL {
-        let mode = delivery.profile.mode(gate);
-        let run = match mode {
-            Mode::Off => switched_off(delivery, gate),
-            Mode::Fail | Mode::Warn => run(gate, delivery, source),
+        let run = match delivery.profile.mode(gate) {
+            Mode::Off => {
+                if gate == Gate::Audit {
+                    judgement.files = audit::facts(delivery, source);
+                }
+                switched_off(delivery, gate)
+            }
+            Mode::Fail => run(gate, delivery, source, &mut judgement),
+            Mode::Warn => softened(run(gate, delivery, source, &mut judgement), delivery),
         };
-        judgement.gates.push(match mode {
-            Mode::Warn => softened(run, delivery),
-            Mode::Fail | Mode::Off => run,
-        });
+        judgement.gates.push(run);
     }
     judgement
 }
 
-fn run(gate: Gate, delivery: &Delivery, source: &mut dyn Source) -> GateRun {
+fn run(
+    gate: Gate,
+    delivery: &Delivery,
+    source: &mut dyn Source,
+    judgement: &mut Judgement,
+) -> GateRun {
     match gate {
-        Gate::Diagram => crate::diagram::judge(delivery, source),
-        Gate::Commit | Gate::Tree | Gate::Stub | Gate::Audit => {
-            GateRun::could_not_check(gate, "this gate is not built into this binary")
+        Gate::Commit => commit::judge(delivery),
+        Gate::Tree => tree::judge(delivery),
+        Gate::Stub => stub::judge(delivery, source),
+        Gate::Diagram => diagram::judge(delivery, source),
+        Gate::Audit => {
+            let audit = audit::judge(delivery, source);
+            judgement.files = audit.files;
+            judgement.claims = audit.claims;
+            audit.run
         }
     }
 }
@@ -44,8 +61,7 @@ fn switched_off(delivery: &Delivery, gate: Gate) -> GateRun {
 
 /// A gate in warn mode refuses nothing; what it would have refused stays in the record as a warning.
 fn softened(mut run: GateRun, delivery: &Delivery) -> GateRun {
-    let refused = matches!(run.finding, Finding::Fail | Finding::CouldNotCheck);
-    if !refused {
+    if !matches!(run.finding, Finding::Fail | Finding::CouldNotCheck) {
         return run;
     }
     for reason in &mut run.reasons {

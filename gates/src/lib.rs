@@ -5,13 +5,18 @@
 //!
 //! [`judge`] runs the gates; [`evidence`] records and signs what they said; [`report`] shows it.
 
+mod audit;
+mod commit;
 mod delivery;
 mod diagram;
 pub mod evidence;
 mod explain;
 mod judge;
 mod profile;
+mod python;
 pub mod report;
+mod stub;
+mod tree;
 mod verdict;
 
 pub use delivery::{

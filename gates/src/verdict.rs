@@ -276,7 +276,7 @@ pub struct Measure {
     pub language: String,
     /// Whether it parses.
     pub syntax: Syntax,
-    /// Statements as CPython's `ast.stmt` counts them; only for Python that parses.
+    /// Statements as `CPython`'s `ast.stmt` counts them; only for Python that parses.
     pub statements: Option<u64>,
     /// Function definitions and named classes with their methods: `def` only; for Python that parses.
     pub functions: Option<u64>,
@@ -346,7 +346,6 @@ pub enum ClaimKind {
     CoveragePct,
     Commit,
     Sha256,
-    Created,
 }
 
 /// How a claimed number is meant.
