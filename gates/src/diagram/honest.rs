@@ -30,6 +30,12 @@ pub(super) fn covers(statements: &[u32], sections: &[u32], line: u32) -> bool {
     line - statement <= REACH && section(statement) == section(line)
 }
 
+/// Most lines speak of no figure, and need no closer look.
+fn mentions_figure(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    text.contains('图') || NOUNS.iter().any(|noun| lower.contains(noun))
+}
+
 /// A sentence that goes on in the next line.
 fn broken_statement(pair: &[Prose]) -> Option<u32> {
     let [first, second] = pair else {
@@ -44,11 +50,15 @@ fn broken_statement(pair: &[Prose]) -> Option<u32> {
             .text
             .trim_start()
             .starts_with(['#', '-', '*', '<', '|', '!', '[']);
+    let figure = mentions_figure(&first.text) || mentions_figure(&second.text);
+    if !goes_on || !figure {
+        return None;
+    }
     let joined = Prose {
         line: second.line,
         text: format!("{} {}", first.text.trim_end(), second.text.trim_start()),
     };
-    (goes_on && says_missing(&joined)).then_some(second.line)
+    says_missing(&joined).then_some(second.line)
 }
 
 fn says_missing(prose: &Prose) -> bool {
@@ -59,7 +69,7 @@ fn says_missing(prose: &Prose) -> bool {
     {
         return !reason.trim_end_matches("-->").trim().is_empty();
     }
-    if text.starts_with("<!--") {
+    if text.starts_with("<!--") || !mentions_figure(text) {
         return false;
     }
     let plain: String = text

@@ -22,6 +22,8 @@ mod frames;
 mod gate;
 mod grid;
 mod honest;
+#[cfg(test)]
+mod hostile;
 mod html;
 mod images;
 mod labels;
@@ -32,7 +34,11 @@ mod picture;
 mod rst;
 mod shape;
 mod svg;
+mod tags;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_pictures;
+mod trace;
 
 pub(crate) use gate::judge;

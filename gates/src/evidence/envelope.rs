@@ -9,7 +9,7 @@ use super::key::SecretKey;
 /// Payload type of in-toto statements.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// A signed payload. Parsing one proves nothing: see [`verify`](super::verify).
+/// A signed payload. Parsing one proves nothing: see [`verify()`](super::verify()).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     /// Base64 of the payload.

@@ -1,7 +1,7 @@
 //! Evidence: the signed record of a delivery and its gates, checkable by anyone from the commit.
 //!
 //! [`Record`] is what the engine knows; [`Evidence`] wraps it as an in-toto Statement v1 in canonical JSON
-//! (RFC 8785); [`Evidence::sign`] makes a DSSE [`Envelope`] with a raw ed25519 signature; [`verify`] reads one back.
+//! (RFC 8785); [`Evidence::sign`] makes a DSSE [`Envelope`] with a raw ed25519 signature; [`verify()`] reads one back.
 //! [`Evidence::approve`] is the only way to an [`Approval`], and so the only way to a landing.
 //!
 //! Nothing of ours is needed to check a signature. With the envelope's payload type and decoded payload written as
