@@ -130,14 +130,8 @@ fn a_base_that_tracks_reserved_names_or_encodings_is_refused() {
 fn a_failed_checkout_leaves_nothing() {
     let fixture = Fixture::with(&[("a", "a"), ("z", "z")]);
     let blob = fixture.rev("HEAD:z").to_string();
-    fs::remove_file(
-        fixture
-            .repo
-            .join(".git/objects")
-            .join(&blob[..2])
-            .join(&blob[2..]),
-    )
-    .unwrap();
+    let (folder, file) = blob.split_at(2);
+    fs::remove_file(fixture.repo.join(".git/objects").join(folder).join(file)).unwrap();
     assert!(matches!(
         refused(&fixture, "b"),
         CreateError::Checkout { .. }

@@ -1,6 +1,7 @@
 //! Reading commits: what differs, how much, and as which text, independent of attributes and settings.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use worktrees::{ChangeKind, DiffStat, ReadError};
 
@@ -16,7 +17,6 @@ fn two_commits() -> Fixture {
     write(&fixture.repo.join("a.py"), "1\ntwo\n3\n4");
     fs::rename(fixture.repo.join("moved"), fixture.repo.join("moved-here")).unwrap();
     fs::remove_file(fixture.repo.join("gone")).unwrap();
-    use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(fixture.repo.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
     write(&fixture.repo.join("new dir/odd\n\u{e4}"), "n\n");
     write(&fixture.repo.join("binary"), b"\0\x01");

@@ -1,6 +1,8 @@
 //! Landing: what moves, what survives, what refuses, and what a crash at any point leaves.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +12,8 @@ use worktrees::{
 };
 
 use crate::fixture::{Fixture, WHEN, git_in, git_output, read, write};
+
+type Edit = fn(&Path);
 
 const STEPS: [LandStep; 4] = [
     LandStep::Starting,
@@ -286,30 +290,29 @@ fn unrelated_edits_survive() {
 
 #[test]
 fn overlapping_edits_and_files_in_the_way_refuse() {
-    let edits: [(&str, &str, fn(&Path)); 8] = [
+    let edits: [(&str, &str, Edit); 8] = [
         ("edited", "a.txt", |repo| {
-            write(&repo.join("a.txt"), "mine\n")
+            write(&repo.join("a.txt"), "mine\n");
         }),
         ("deleted", "a.txt", |repo| {
-            fs::remove_file(repo.join("a.txt")).unwrap()
+            fs::remove_file(repo.join("a.txt")).unwrap();
         }),
         ("edited, to be removed", "gone.txt", |repo| {
-            write(&repo.join("gone.txt"), "mine\n")
+            write(&repo.join("gone.txt"), "mine\n");
         }),
         ("untracked in the way", "new/n.txt", |repo| {
-            write(&repo.join("new/n.txt"), "mine\n")
+            write(&repo.join("new/n.txt"), "mine\n");
         }),
         ("a file where a folder comes", "new/n.txt", |repo| {
-            write(&repo.join("new"), "mine\n")
+            write(&repo.join("new"), "mine\n");
         }),
         ("a link where a folder comes", "new/n.txt", |repo| {
-            std::os::unix::fs::symlink("dir", repo.join("new")).unwrap()
+            std::os::unix::fs::symlink("dir", repo.join("new")).unwrap();
         }),
         ("untracked in a folder that goes", "dir", |repo| {
-            write(&repo.join("dir/mine"), "mine\n")
+            write(&repo.join("dir/mine"), "mine\n");
         }),
         ("executable", "a.txt", |repo| {
-            use std::os::unix::fs::PermissionsExt as _;
             fs::set_permissions(repo.join("a.txt"), fs::Permissions::from_mode(0o755)).unwrap();
         }),
     ];
@@ -567,7 +570,6 @@ fn line_ends_links_and_modes_arrive_as_git_writes_them() {
     write(&worktree.tree.join("b.id"), "$Id$ more\n");
     write(&worktree.tree.join("run"), "#!/bin/sh\n");
     {
-        use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(worktree.tree.join("run"), fs::Permissions::from_mode(0o755)).unwrap();
     }
     std::os::unix::fs::symlink("a.txt", worktree.tree.join("link")).unwrap();
@@ -596,10 +598,8 @@ fn line_ends_links_and_modes_arrive_as_git_writes_them() {
             read(&plain.join(name)),
             "{name}"
         );
-        let modes = [&case.fixture.repo, &plain].map(|root| {
-            use std::os::unix::fs::MetadataExt as _;
-            fs::symlink_metadata(root.join(name)).unwrap().mode()
-        });
+        let modes = [&case.fixture.repo, &plain]
+            .map(|root| fs::symlink_metadata(root.join(name)).unwrap().mode());
         assert_eq!(modes[0], modes[1], "{name}");
     }
 }
@@ -688,7 +688,6 @@ fn kill_at(case: &Case, step: LandStep) -> LandPlan {
         .env(KILLED, order)
         .output()
         .unwrap();
-    use std::os::unix::process::ExitStatusExt as _;
     assert_eq!(
         output.status.signal(),
         Some(6),

@@ -1,6 +1,10 @@
 //! The crate against real repositories made by the real `git`. Nothing is faked; every test has its own folder.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 #![expect(
     unreachable_pub,
     reason = "what the modules of a test share is public to no one else"

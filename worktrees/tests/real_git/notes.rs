@@ -44,7 +44,7 @@ fn many_writers_lose_nothing() {
             scope.spawn(move || {
                 repository
                     .add_note(*commit, commit.to_string().as_bytes())
-                    .unwrap()
+                    .unwrap();
             });
         }
     });

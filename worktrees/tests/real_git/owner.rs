@@ -1,7 +1,7 @@
 //! Whose files the engine makes. Needs root to have two users; an ordinary user is refused other people's.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
 
@@ -44,7 +44,6 @@ fn root_makes_files_for_the_owner_of_the_repository() {
         fixture.lock(),
     );
     // The state folder is root's alone, as it is below /var/lib.
-    use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(fixture.state(), fs::Permissions::from_mode(0o700)).unwrap();
     fs::set_permissions(
         fixture.state().parent().unwrap(),

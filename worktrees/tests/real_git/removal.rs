@@ -26,7 +26,7 @@ fn modes_links_and_odd_files_do_not_stop_it() {
         write(&tree.join(format!("many/{number}")), "");
     }
     for locked in ["a/b/c", "a/b", "a", "many", ""] {
-        fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0o0)).unwrap();
     }
     remove_tree(&tree).unwrap();
     assert!(!tree.exists());
@@ -88,12 +88,10 @@ fn what_cannot_be_removed_is_listed_and_the_rest_goes() {
         .arg(tree.join("d/stuck"))
         .status()
         .unwrap();
-    match error {
-        RemoveError::Left { count, first, .. } => {
-            assert_eq!((count, first.path.as_str()), (1, "d/stuck"));
-        }
-        other => panic!("{other:?}"),
-    }
+    let RemoveError::Left { count, first, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((count, first.path.as_str()), (1, "d/stuck"));
     assert!(!tree.join("e").exists() && !tree.join("d/other").exists());
     remove_tree(&tree).unwrap();
 }

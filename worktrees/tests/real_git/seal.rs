@@ -401,7 +401,7 @@ fn unreadable_is_named_and_kept() {
     let fixture = Fixture::with(&[("secret", "a\n"), ("d/x", "x\n"), ("b", "b\n")]);
     let worktree = fixture.worktree("t1");
     for name in ["secret", "d"] {
-        fs::set_permissions(worktree.tree.join(name), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(worktree.tree.join(name), fs::Permissions::from_mode(0o0)).unwrap();
     }
     write(&worktree.tree.join("b"), "changed\n");
     let seal = fixture.seal(&worktree);
