@@ -1,5 +1,6 @@
-//! Runs one command in a room around a folder: `room FOLDER [--at PATH] [--ro PATH]… [--git SHADOW OBJECTS] -- COMMAND…`.
-//! Its output goes to standard output, its exit code is ours; 30 when the room cannot be had.
+//! Runs one command in a room around a folder: `room FOLDER [--at PATH] [--ro PATH]… [--git SHADOW OBJECTS] [--repeat N] -- COMMAND…`.
+//! Its output goes to standard output, its exit code is ours; 30 when the room cannot be had. With `--repeat N` the
+//! command runs N times in the one room, to see what a job costs.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -13,13 +14,13 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::hidden(&args) {
         return code;
     }
-    let Some((folder, argv, room)) = parse(args) else {
+    let Some((folder, argv, room, times)) = parse(args) else {
         return told(
-            "usage: room FOLDER [--at PATH] [--ro PATH]… [--git SHADOW OBJECTS] -- COMMAND…",
+            "usage: room FOLDER [--at PATH] [--ro PATH]… [--git SHADOW OBJECTS] [--repeat N] -- COMMAND…",
             2,
         );
     };
-    match run(&folder, argv, &room) {
+    match run(&folder, argv, &room, times) {
         Ok(Exit::Code(code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Ok(other) => told(&format!("{other:?}"), 20),
         Err(error) => {
@@ -29,8 +30,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Folder for the room's own files, command, room.
-fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec)> {
+/// Folder for the room's own files, command, room, how often.
+fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec, u32)> {
+    let mut times = 1;
     let mut words = args.into_iter().skip(1);
     let tree = std::fs::canonicalize(words.next()?).ok()?;
     let folder = std::env::temp_dir().join(format!("airlock-room-{}", std::process::id()));
@@ -63,13 +65,14 @@ fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec)> {
                     objects: vec![words.next()?.into()],
                 });
             }
-            "--" => return Some((folder, words.collect(), room)),
+            "--repeat" => times = words.next()?.to_str()?.parse().ok()?,
+            "--" => return Some((folder, words.collect(), room, times)),
             _ => return None,
         }
     }
 }
 
-fn run(folder: &Path, argv: Vec<OsString>, spec: &RoomSpec) -> Result<Exit, RoomError> {
+fn run(folder: &Path, argv: Vec<OsString>, spec: &RoomSpec, times: u32) -> Result<Exit, RoomError> {
     let job = JobSpec {
         job: "main".into(),
         dir: spec.bg.join("main"),
@@ -86,7 +89,10 @@ fn run(folder: &Path, argv: Vec<OsString>, spec: &RoomSpec) -> Result<Exit, Room
         stdin: Vec::new(),
     };
     let room = Room::open(spec)?;
-    let outcome = room.start(&job)?.wait();
+    let mut outcome = room.start(&job)?.wait();
+    for _ in 1..times {
+        outcome = room.start(&job)?.wait();
+    }
     room.close();
     let log = std::fs::read(job.dir.join("output.log")).unwrap_or_default();
     // Nobody to tell when standard output is gone.

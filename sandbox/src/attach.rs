@@ -53,7 +53,10 @@ impl Keeper {
     pub(crate) fn of_child(child: Child, locks: &Path, task: &str, job: &JobSpec) -> Self {
         Self {
             pid: child.id(),
-            pidfd: None,
+            // Beside the child: where the end of children is ignored, waiting for it tells nothing.
+            pidfd: Identity::of(child.id())
+                .ok()
+                .and_then(|identity| identity.open()),
             child: Some(child),
             lock: locks.join(keeper::file_name(task, &job.job, "lock")),
             dir: job.dir.clone(),
@@ -67,12 +70,11 @@ impl Keeper {
 
     /// Waits until the job is over. Blocks.
     pub fn wait(mut self) -> Outcome {
-        if let Some(child) = &mut self.child {
-            // Fails only for a child that was waited for before; then it is over as well.
-            drop(child.wait());
-        }
         if let Some(pidfd) = &self.pidfd {
             wait_for_end(pidfd);
+        }
+        if let Some(child) = &mut self.child {
+            drop(child.wait());
         }
         match settle(&self.lock, &self.dir) {
             Attached::Ended(outcome) => outcome,

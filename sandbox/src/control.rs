@@ -159,21 +159,35 @@ fn sweep_holder(locks: &Path, task: &str, swept: &mut Swept) {
             .as_ref()
             .and_then(|entrance| entrance.holder.open());
         let (Some(entrance), Some(pidfd)) = (entrance, pidfd) else {
-            // A holder without a record ends by itself: nobody holds its pipe.
-            swept.unproven.push(lock);
-            return;
+            // A holder whose supervisor died before it was recorded ends by itself: nobody holds its pipe.
+            if !let_go_within(&lock, PATIENCE) {
+                swept.unproven.push(lock);
+                return;
+            }
+            swept.holder = true;
+            return forget(locks, task, &lock);
         };
         entrance.holder.kill();
         swept.holder = ends_within(&pidfd, PATIENCE);
     }
-    remove(
-        locks,
-        &[
-            holder::file_name(task, "holder.json"),
-            holder::file_name(task, "room"),
-        ],
-    );
-    remove_lock(&lock);
+    forget(locks, task, &lock);
+}
+
+fn let_go_within(lock: &Path, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    while HeldLock::is_held(lock) {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+fn forget(locks: &Path, task: &str, lock: &Path) {
+    let files = ["holder.json", "room"].map(|what| holder::file_name(task, what));
+    remove(locks, &files);
+    remove_lock(lock);
 }
 
 fn remove(locks: &Path, names: &[String]) {

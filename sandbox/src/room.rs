@@ -129,10 +129,8 @@ impl Room {
 
     /// Lets go without ending it: the room lives on as long as a job does.
     pub fn leave(mut self) {
-        self.child = None;
+        // Without its pipe there is nothing that `Drop` would end.
         self.pipe = None;
-        // What `Drop` would end now belongs to the jobs.
-        std::mem::forget(self);
     }
 
     fn record(&self) -> Result<(), RoomError> {
@@ -150,10 +148,11 @@ impl Room {
         }
         let pidfd = self.entrance.holder.open();
         self.entrance.holder.kill();
+        if let Some(pidfd) = pidfd {
+            wait_for_end(&pidfd);
+        }
         if let Some(child) = &mut self.child {
             reap(child);
-        } else if let Some(pidfd) = pidfd {
-            wait_for_end(&pidfd);
         }
         for what in ["holder.json", "room"] {
             // What cannot be removed names a holder that is proven dead.
@@ -287,7 +286,7 @@ fn ask<Answer: DeserializeOwned>(
 }
 
 fn reap(child: &mut Child) {
-    // Fails only for a child that was waited for before.
+    // Fails where the end of children is ignored: the kernel has taken it in then.
     drop(child.wait());
 }
 

@@ -31,6 +31,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("unconfined_timeout", unconfined_timeout),
     ("unconfined_freeze", unconfined_freeze),
     ("taken_up", taken_up),
+    ("ends_of_children_ignored", ends_of_children_ignored),
+    ("program_replaced", program_replaced),
+    ("only_root_is_mapped", only_root_is_mapped),
+    ("bwrap_that_fails", bwrap_that_fails),
 ];
 
 fn timeout() {
@@ -203,8 +207,158 @@ fn bwrap_killed() {
     until("all are gone", || processes(&mark).is_empty());
 }
 
+/// The other halves of tests that need a process of their own.
+pub(crate) fn other_half(args: &[OsString]) -> Option<ExitCode> {
+    supervise(args).or_else(|| once(args))
+}
+
+/// Opens a room, runs one job, says how it ended or what stood in the way.
+fn once(args: &[OsString]) -> Option<ExitCode> {
+    let role = args.get(1)?.to_str()?;
+    if !role.starts_with("once") {
+        return None;
+    }
+    if role == "once-replaced" {
+        std::fs::remove_file(std::env::current_exe().unwrap()).unwrap();
+    }
+    let spec: sandbox::RoomSpec = serde_json::from_str(args.get(2)?.to_str()?).unwrap();
+    let job: sandbox::JobSpec = serde_json::from_str(args.get(3)?.to_str()?).unwrap();
+    let ended = Room::open(&spec).and_then(|room| Ok(room.start(&job)?.wait()));
+    match ended {
+        Ok(outcome) => println!("{:?}", outcome.exit),
+        Err(error) => println!("{error}"),
+    }
+    Some(ExitCode::SUCCESS)
+}
+
+/// What `once` says when it is started by `shell`, in which it is `"$@"`.
+fn once_in(
+    shell: &[&str],
+    role: &str,
+    program: &std::path::Path,
+    task: &Task,
+    job: &sandbox::JobSpec,
+) -> String {
+    let (first, rest) = shell.split_first().unwrap();
+    let output = Command::new(first)
+        .args(rest)
+        .arg("shell")
+        .arg(program)
+        .arg(role)
+        .arg(serde_json::to_string(&task.spec).unwrap())
+        .arg(serde_json::to_string(job).unwrap())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &error
+}
+
+fn myself() -> std::path::PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+fn ends_of_children_ignored() {
+    let task = Task::new();
+    let shell = ["sh", "-c", "trap '' CHLD HUP PIPE TERM; exec \"$@\""];
+    let said = once_in(
+        &shell,
+        "once",
+        &myself(),
+        &task,
+        &task.script("x", "sh -c 'exit 3'; exit $(($? + 4))"),
+    );
+    assert_eq!(said, "Code(7)\n");
+}
+
+fn program_replaced() {
+    let task = Task::new();
+    let copy = task.folder.path().join("copy");
+    std::fs::copy(myself(), &copy).unwrap();
+    let shell = ["sh", "-c", "exec \"$@\""];
+    let said = once_in(
+        &shell,
+        "once-replaced",
+        &copy,
+        &task,
+        &task.script("x", "exit 9"),
+    );
+    assert_eq!(said, "Code(9)\n");
+}
+
+/// In a private mount namespace, where this user is root whoever he is.
+const PRIVATE: [&str; 4] = ["unshare", "-rm", "sh", "-c"];
+
+fn only_root_is_mapped() {
+    let task = Task::new();
+    let shell = [PRIVATE.as_slice(), &["exec \"$@\""]].concat();
+    let said = once_in(
+        &shell,
+        "once",
+        &myself(),
+        &task,
+        &task.script("x", "exit $(id -u | grep -c 1000)"),
+    );
+    if std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0 {
+        // The host's root with nobody to become.
+        assert!(said.contains("root has no ordinary user id"), "{said}");
+    } else {
+        assert_eq!(said, "Code(1)\n");
+    }
+}
+
+fn bwrap_that_fails() {
+    if std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0 {
+        return failing_bwrap(&["unshare", "-m", "sh", "-c"]);
+    }
+    failing_bwrap(&PRIVATE);
+}
+
+fn failing_bwrap(shell: &[&str]) {
+    let table = [
+        ("bwrap: setting up uid map: Permission denied", "cause: "),
+        ("bwrap: No permissions to create new namespace", "container"),
+        (
+            "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+            "used up",
+        ),
+        (
+            "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
+            "masks parts of /proc",
+        ),
+        ("bwrap: Unknown option --disable-userns", "too old"),
+    ];
+    for (words, cause) in table {
+        let task = Task::new();
+        let script = task.folder.path().join("bwrap");
+        std::fs::write(
+            &script,
+            format!("#!/bin/sh\necho \"{words}\" >&2\nexit 1\n"),
+        )
+        .unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let cover = format!(
+            "mount --bind {} /usr/bin/bwrap && exec \"$@\"",
+            script.display()
+        );
+        let shell = [shell, &[cover.as_str()]].concat();
+        let job = task.script("x", "touch ran");
+        let said = once_in(&shell, "once", &myself(), &task, &job);
+        assert!(said.starts_with("sandbox unavailable: "), "{said}");
+        assert!(
+            said.contains(words.trim_start_matches("bwrap: ")) && said.contains(cause),
+            "{said}"
+        );
+        assert!(said.contains("\nfix: "), "{said}");
+        assert!(!task.spec.tree.join("ran").exists());
+        let meta = Meta::read(&job.dir).unwrap().unwrap();
+        assert_eq!(meta.state, sandbox::JobState::FailedToStart);
+        assert_eq!(task.lock_files(), Vec::<String>::new());
+    }
+}
+
 /// The other half of `supervisor_killed`: opens a room, starts a job, says so, waits to be killed.
-pub(crate) fn supervise(args: &[OsString]) -> Option<ExitCode> {
+fn supervise(args: &[OsString]) -> Option<ExitCode> {
     if args.get(1)? != "supervise" {
         return None;
     }

@@ -10,6 +10,7 @@
     reason = "a test binary: it is the harness, so that the lints do not see it as one"
 )]
 
+mod judge;
 mod keep;
 mod place;
 mod runner;
@@ -23,11 +24,17 @@ fn main() -> ExitCode {
     if let Some(code) = sandbox::hidden(&args) {
         return code;
     }
-    if let Some(code) = keep::supervise(&args) {
+    if let Some(code) = keep::other_half(&args).or_else(|| judge::other_half(&args)) {
         return code;
     }
     runner::run(
-        &[view::TESTS, walls::TESTS, keep::TESTS, place::TESTS],
+        &[
+            view::TESTS,
+            walls::TESTS,
+            keep::TESTS,
+            place::TESTS,
+            judge::TESTS,
+        ],
         &args,
     )
 }
