@@ -65,14 +65,23 @@ enum Verb {
 
 /// Judges, or explains.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
-    if let Some(Verb::Explain { gate }) = args.verb {
+    let Args {
+        verb,
+        base,
+        head,
+        note_file,
+        format,
+        output,
+        gate,
+    } = args;
+    if let Some(Verb::Explain { gate }) = verb {
         console.raw(gates::explain(gate).as_bytes());
         return Ok(Exit::Ok);
     }
     let directory = std::path::absolute(here(globals)).or_fail(Exit::Usage)?;
     let repository = Repository::discover(&directory).or_fail(Exit::Usage)?;
-    let head = repository.resolve(&args.head).or_fail(Exit::Usage)?;
-    let base = match &args.base {
+    let head = repository.resolve(&head).or_fail(Exit::Usage)?;
+    let base = match &base {
         Some(base) => repository.resolve(base).or_fail(Exit::Usage)?,
         None => usual_base(&repository, head)?,
     };
@@ -83,7 +92,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         .transpose()?;
     let files = config::files(&repository, base)?;
     let mut flags = Wishes::default();
-    for choice in &args.gate {
+    for choice in &gate {
         let word = config::Given::new(choice.word, config::Origin::Flag("--gate"));
         config::set_gate(&mut flags.gates, choice.gate, word);
     }
@@ -110,8 +119,8 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     write(
         console,
         &report,
-        args.format.unwrap_or(usual),
-        args.output.as_deref(),
+        format.unwrap_or(usual),
+        output.as_deref(),
         &directory,
     )?;
     Ok(match judgement.verdict() {
@@ -135,7 +144,7 @@ fn write(
             console.talk(&format!("report written to {}", file.display()));
         }
         None if format == Format::Text => {
-            console.raw(report.text(&Painted(console.paint())).as_bytes())
+            console.raw(report.text(&Painted(console.paint())).as_bytes());
         }
         None => console.raw(report.render(format).as_bytes()),
     }

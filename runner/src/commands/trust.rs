@@ -35,10 +35,11 @@ pub struct Args {
 
 /// Shows, agrees or revokes.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
+    let Args { yes, revoke, base } = args;
     let place = Place::find(globals)?;
     let trust = Trust::of(&place.root);
     let repository = place.repository.common_dir();
-    if args.revoke {
+    if revoke {
         let count = trust.revoke(repository)?;
         if console.is_json() {
             console.json(&json!({"revoked": count}));
@@ -51,14 +52,14 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         }
         return Ok(Exit::Ok);
     }
-    let base = place.repository.resolve(&args.base).or_fail(Exit::Usage)?;
+    let base = place.repository.resolve(&base).or_fail(Exit::Usage)?;
     let asks = config::asks(&config::files(&place.repository, base)?.repository);
     let mut trusted = asks.is_empty() || trust.covers(repository, &asks)?;
     if !console.is_json() {
         show(console, &place, &asks, trusted);
     }
     if !trusted {
-        let agreed = args.yes || console.confirm("Allow it?") == Some(true);
+        let agreed = yes || console.confirm("Allow it?") == Some(true);
         if agreed {
             let now = SystemTime::now()
                 .duration_since(UNIX_EPOCH)

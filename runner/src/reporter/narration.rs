@@ -1,6 +1,8 @@
 //! One line in plain words for each recorded event: what `events` prints and what progress is made
 //! of. Old events read the same as live ones, since there is nothing else to read from. Pure.
 
+use worktrees::LandStep;
+
 use super::agent_text::one_line;
 use super::paint::Tone;
 use super::words::{counted, duration, short};
@@ -68,7 +70,7 @@ pub fn tell(event: &Event) -> Told {
             format!("accepted: {} on {branch}", short(commit)),
         ),
         Event::Landing { plan } => (Begins, Quiet, format!("lands on {}", plan.target)),
-        Event::LandStep { step } => (Remark, Quiet, format!("landing: {step:?}")),
+        Event::LandStep { step } => (Remark, Quiet, landing(*step).to_owned()),
         Event::Landed { target, commit } => {
             (Ends, Good, format!("{target} is now at {}", short(commit)))
         }
@@ -113,6 +115,15 @@ fn agent_ended(outcome: &sandbox::Outcome) -> Words {
         duration(outcome.elapsed_ms)
     );
     (Beat::Ends, if good { Tone::Good } else { Tone::Bad }, text)
+}
+
+fn landing(step: LandStep) -> &'static str {
+    match step {
+        LandStep::Starting => "landing: everything is checked, nothing is written yet",
+        LandStep::FilesWritten => "landing: the checkout has the new files",
+        LandStep::IndexWritten => "landing: the index has them too",
+        LandStep::RefMoved => "landing: the branch has moved",
+    }
 }
 
 fn recorded(evidence: &EvidenceFacts) -> String {

@@ -53,6 +53,16 @@ impl Part {
         }
     }
 
+    /// What it does, in a few words.
+    pub(super) fn character(self) -> &'static str {
+        match self {
+            Self::Honest => "does its work",
+            Self::Boaster => "boasts first",
+            Self::Escaper => "tries to get out",
+            Self::Artist => "draws in ASCII",
+        }
+    }
+
     /// What was promised, for people.
     pub(super) fn promise(self) -> &'static str {
         match self {
@@ -89,7 +99,8 @@ pub(super) fn first_reason(gates: &Value) -> Option<String> {
     let runs = gates.as_array()?.iter();
     let mut reasons = runs.filter_map(|run| run["reasons"].as_array()).flatten();
     let reason = reasons.find(|reason| reason["level"] == "fail")?;
-    let message = reason["message"].as_str()?;
+    // Up to the details after a colon: there is one line for it.
+    let message = reason["message"].as_str()?.split(": ").next()?;
     Some(match (reason["path"].as_str(), reason["line"].as_u64()) {
         (Some(path), Some(line)) => format!("{path}:{line}: {message}"),
         (Some(path), None) => format!("{path}: {message}"),
@@ -120,7 +131,7 @@ mod tests {
     fn the_first_refusing_reason_is_told() {
         let gates = json!([
             {"reasons": [{"level": "info", "message": "a"}]},
-            {"reasons": [{"level": "fail", "path": "x.py", "line": 3, "message": "only comments"}]}
+            {"reasons": [{"level": "fail", "path": "x.py", "line": 3, "message": "only comments: `pass`"}]}
         ]);
         assert_eq!(
             first_reason(&gates).as_deref(),

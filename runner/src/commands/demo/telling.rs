@@ -52,7 +52,7 @@ impl Outcome {
         let paint = console.paint();
         let rows: Vec<Vec<String>> = self.endings.iter().map(row).collect();
         console.data("");
-        console.table(&["task", "verdict", "why", "time"], &rows);
+        console.table(&["task", "agent", "verdict", "why", "time"], &rows);
         console.data("");
         console.data(&paint.put(Tone::Strong, "What the escaper tried, seen from outside"));
         let rows: Vec<Vec<String>> = self.ways.iter().map(way_row).collect();
@@ -66,9 +66,8 @@ impl Outcome {
         if self.stays {
             console.data("");
             console.data(&paint.put(Tone::Strong, "Where to look next"));
-            for (command, what) in steps(scene) {
-                console.data(&format!("  {command}"));
-                console.data(&paint.put(Tone::Quiet, &format!("      {what}")));
+            for line in walk(scene) {
+                console.data(&format!("  {line}"));
             }
         }
     }
@@ -95,10 +94,6 @@ impl Outcome {
             .iter()
             .map(|way| json!({"attempt": way.attempt, "held": way.held, "found": way.proof}))
             .collect();
-        let next: Vec<String> = steps(scene)
-            .into_iter()
-            .map(|(command, _)| command)
-            .collect();
         json!({
             "schema": 1,
             "as_promised": self.broken().is_empty(),
@@ -106,7 +101,7 @@ impl Outcome {
             "agents": agents,
             "ways_out": ways,
             "differs": self.broken(),
-            "next": if self.stays { next } else { Vec::new() },
+            "next": if self.stays { commands(scene) } else { Vec::new() },
         })
     }
 }
@@ -116,6 +111,7 @@ fn row(ending: &Ending) -> Vec<String> {
     let took = u64::try_from(ending.took.as_millis()).unwrap_or(u64::MAX);
     vec![
         ending.part.name().to_owned(),
+        ending.part.character().to_owned(),
         state,
         why(ending),
         duration(took),
@@ -147,41 +143,55 @@ fn why(ending: &Ending) -> String {
     }
 }
 
-/// Commands that work as they stand, and what each shows.
-fn steps(scene: &Scene) -> Vec<(String, &'static str)> {
-    let state = format!("AIRLOCK_STATE={}", shell_word(&scene.state()));
+/// What to look at, and what it shows.
+const STEPS: [(&str, &str); 5] = [
+    (
+        "show boaster",
+        "files, gates, claims beside measures, evidence",
+    ),
+    (
+        "events boaster",
+        "how it was refused, told why, and judged again",
+    ),
+    ("logs escaper", "what the escaper believes it did"),
+    ("diff artist", "the drawing that was refused"),
+    (
+        "evidence verify honest",
+        "the signed evidence against the commit",
+    ),
+];
+
+/// The same as lines to copy into a shell, each with what it shows.
+fn walk(scene: &Scene) -> Vec<String> {
+    let program = program();
+    let mut lines = vec![
+        format!("cd {}", shell_word(&scene.repository())),
+        format!("export AIRLOCK_STATE={}", shell_word(&scene.state())),
+    ];
+    let steps = STEPS.map(|(step, what)| (format!("{program} {step}"), what));
+    let log = (
+        "git log --graph --stat".to_owned(),
+        "two agents' work, merged side by side",
+    );
+    let remove = format!("rm -rf {}", shell_word(scene.folder()));
+    let width = steps.iter().map(|(step, _)| step.len()).max().unwrap_or(0);
+    let told = |(step, what): (String, &str)| format!("{step:<width$}   # {what}");
+    lines.extend(steps.into_iter().chain([log]).map(told));
+    lines.push(format!(
+        "{remove}   # the end; nothing of it is anywhere else"
+    ));
+    lines
+}
+
+/// Commands that work as they stand, from anywhere.
+fn commands(scene: &Scene) -> Vec<String> {
+    let state = shell_word(&scene.state());
     let repository = shell_word(&scene.repository());
-    let airlock = format!("{state} {} -C {repository}", program());
-    vec![
-        (
-            format!("{airlock} show boaster"),
-            "files, gates, claims beside measures, evidence",
-        ),
-        (
-            format!("{airlock} events boaster"),
-            "how it was refused, told why, and judged again",
-        ),
-        (
-            format!("{airlock} logs escaper"),
-            "what the escaper believes it did",
-        ),
-        (
-            format!("{airlock} diff artist"),
-            "the drawing that was refused",
-        ),
-        (
-            format!("{airlock} evidence verify honest"),
-            "check the signed evidence against the commit",
-        ),
-        (
-            format!("git -C {repository} log --graph --stat"),
-            "two agents' work, merged side by side",
-        ),
-        (
-            format!("rm -rf {}", shell_word(scene.folder())),
-            "remove the demo; nothing of it is anywhere else",
-        ),
-    ]
+    let airlock = format!("AIRLOCK_STATE={state} {} -C {repository}", program());
+    STEPS
+        .iter()
+        .map(|(step, _)| format!("{airlock} {step}"))
+        .collect()
 }
 
 /// How this program was called, so that the commands above find it.

@@ -38,33 +38,33 @@ pub(super) fn find(globals: &Globals, directory: &Path, of: &str) -> Result<Foun
         Err(OpenError::NotARepository { .. }) => None,
         Err(error) => return Err(Failure::caused(Exit::Usage, &error)),
     };
-    let file = directory.join(of);
-    if file.is_file() {
-        return in_file(repository, &file);
-    }
+    let file = Some(directory.join(of)).filter(|file| file.is_file());
     let Some(repository) = repository else {
-        return Err(Failure::usage(format!(
-            "{of:?} is no file, and there is no git repository here to look in"
-        ))
-        .advise("name a file with envelopes, or run it in the repository"));
+        return match file {
+            Some(file) => in_file(None, &file),
+            None => Err(Failure::usage(format!(
+                "{of:?} is no file, and there is no git repository here to look in"
+            ))
+            .advise("name a file with envelopes, or run it in the repository")),
+        };
     };
     // A verifier without any state of ours still has the notes.
     let place = Place::find(globals).ok();
-    let exact = |place: &Place| {
+    let exact = |place: &&Place| {
         place
             .task(of)
-            .ok()
-            .filter(|view| view.spec.task.as_str() == of)
+            .is_ok_and(|view| view.spec.task.as_str() == of)
     };
-    if let Some(place) = place.as_ref().filter(|place| exact(place).is_some()) {
+    if let Some(place) = place.as_ref().filter(exact) {
         return in_task(repository, place, of);
     }
-    match repository.resolve(of) {
-        Ok(commit) => of_commit(repository, commit),
-        Err(unknown) => match place {
-            Some(place) if place.task(of).is_ok() => in_task(repository, &place, of),
-            Some(_) | None => of_tree(repository, of, &unknown),
-        },
+    match (repository.resolve(of), file, place) {
+        (Ok(commit), _, _) => of_commit(repository, commit),
+        (Err(_unknown), Some(file), _) => in_file(Some(repository), &file),
+        (Err(_unknown), None, Some(place)) if place.task(of).is_ok() => {
+            in_task(repository, &place, of)
+        }
+        (Err(unknown), None, _) => of_tree(repository, of, &unknown),
     }
 }
 

@@ -38,11 +38,7 @@ pub(super) fn show(console: &Console, verified: &Verified) -> Result<Exit, Failu
 }
 
 /// What was found to hold.
-pub(super) fn verified(
-    console: &Console,
-    found: &Found,
-    checked: &Checked,
-) -> Result<Exit, Failure> {
+pub(super) fn verified(console: &Console, found: &Found, checked: &Checked) {
     let Checked {
         verified,
         files,
@@ -63,7 +59,7 @@ pub(super) fn verified(
             "note_agrees": note_agrees,
             "approves": approval.is_ok(),
         }));
-        return Ok(Exit::Ok);
+        return;
     }
     console.data(&format!("the evidence in {} holds", found.place));
     console.data(&format!("  signed by {}", verified.keyid));
@@ -71,7 +67,10 @@ pub(super) fn verified(
         "  about     commit {}, tree {}",
         record.commit, record.tree
     ));
-    console.data(&format!("  compared  {files} files with the objects here"));
+    console.data(&format!(
+        "  compared  {files} {} with the objects here",
+        if *files == 1 { "file" } else { "files" }
+    ));
     match note_agrees {
         Some(true) => console.data("  note      git's note carries the same statement"),
         Some(false) | None if found.of_task => console.data("  note      the commit has no note"),
@@ -81,7 +80,6 @@ pub(super) fn verified(
         Ok(_) => console.data("  says      accepted"),
         Err(refused) => console.data(&format!("  says      not accepted: {refused}")),
     }
-    Ok(Exit::Ok)
 }
 
 fn report(record: &Record, digest: &str) -> Report {

@@ -1,0 +1,30 @@
+//! `resume`: goes on with a task in the same tree.
+
+use crate::cli::Globals;
+use crate::exit::{Exit, Failure};
+use crate::place::Place;
+use crate::reporter::Console;
+use crate::supervisor::wire::Order;
+use crate::task::Secrets;
+
+/// Go on with a task that was lost, stopped or failed, in the same tree.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  airlock resume 4f2k")]
+pub struct Args {
+    /// The task, or the start of its id.
+    task: String,
+}
+
+/// Resumes it.
+pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
+    let place = Place::find(globals)?;
+    let view = place.task(&args.task)?;
+    let task = view.spec.task;
+    let secrets: Secrets = view
+        .spec
+        .pass_env
+        .iter()
+        .filter_map(|name| std::env::var(name).ok().map(|value| (name.clone(), value)))
+        .collect();
+    super::carry(&place, console, &task, Order::Resume { task: task.clone(), secrets })
+}

@@ -1,0 +1,59 @@
+//! `run`: a whole task.
+
+use crate::cli::Globals;
+use crate::client::{self, Unwatched};
+use crate::config;
+use crate::exit::{Exit, Failure};
+use crate::place::{Place, here};
+use crate::reporter::Console;
+use crate::supervisor::wire::Order;
+
+/// Run a task: worktree, room, agent, seal, gates, evidence, and landing with --merge.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What is asked for.
+    #[command(flatten)]
+    flags: config::Flags,
+    /// Answer as soon as the task is recorded; `airlock logs -f ID` follows it.
+    #[arg(short, long)]
+    detach: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  airlock run --merge -- sh -c 'printf \"def add(a, b):\\n    return a + b\\n\" > calc.py'
+  airlock run --agent claude --prompt 'fix the flaky test' --attempts 3 --timeout 30m
+  airlock run --spec task.json
+  airlock run -d --agent codex --prompt-file TODO.md
+
+The command runs in a locked room at the repository's own path. When it ends, Airlock commits the
+files itself, judges that commit, signs the evidence, and with --merge lands it. The agent may leave
+a note about its work in the file named by AIRLOCK_NOTE; a refused attempt finds the reasons in the
+file named by AIRLOCK_FEEDBACK.";
+
+/// Runs it.
+pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
+    let place = Place::find(globals)?;
+    let request = config::Request { flags: args.flags, directory: here(globals) };
+    let (spec, secrets) =
+        config::resolve(request, &place.repository, &place.root, &|question| console.confirm(question))?;
+    for origin in spec.origins.values().filter(|_| !spec.isolation.confined()) {
+        console.warn(&format!("isolation {} ({origin}): the agent is NOT confined", spec.isolation.as_str()));
+        break;
+    }
+    let task = spec.task.clone();
+    let order = Order::Run { spec: Box::new(spec), secrets, detach: args.detach };
+    if args.detach {
+        client::order(&place, order, &mut Unwatched)?;
+        let view = super::stands(&place, &task)?;
+        if console.is_json() {
+            console.json(&serde_json::json!({"task": task, "run": view.spec.run, "state": view.stage}));
+        } else {
+            console.data(task.as_str());
+            console.talk(&format!("task {task} runs; `airlock logs -f {task}` follows it"));
+        }
+        return Ok(Exit::Ok);
+    }
+    super::carry(&place, console, &task, order)
+}

@@ -1,0 +1,179 @@
+//! The way of a task: worktree, room, attempts, seal, gates, evidence, landing, clean-up. Each step
+//! records what it did before the next one begins, so that whoever comes after a crash knows where
+//! to go on. Runs on a blocking thread of the supervisor; never prints.
+
+mod accept;
+mod attempt;
+mod judge;
+mod land;
+mod prepare;
+mod proof;
+mod remove;
+mod room;
+mod settle;
+mod takeup;
+
+use std::path::PathBuf;
+
+use worktrees::Repository;
+
+use crate::event::Event;
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::home::TaskFolder;
+use crate::stage::Stage;
+use crate::supervisor::wire::Order;
+use crate::supervisor::{Shop, StopRequest};
+use crate::task::{Secrets, Spec, TaskId};
+use crate::view::TaskView;
+
+/// What is to be done with a task.
+#[derive(Debug)]
+pub enum Job {
+    /// Somebody ordered it.
+    Order {
+        /// What.
+        order: Order,
+        /// The folder of the repository in which the user stands.
+        start: PathBuf,
+    },
+    /// An earlier supervisor left it behind.
+    TakeUp,
+}
+
+/// One task under work.
+#[derive(Debug)]
+struct Life<'a> {
+    shop: &'a Shop,
+    repository: Repository,
+    view: TaskView,
+    stop: &'a StopRequest,
+    secrets: Secrets,
+}
+
+/// Does one job on one task, to the end.
+pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<(), Failure> {
+    let (order, start) = match job {
+        Job::Order { order: Order::Run { spec, secrets, .. }, start } => {
+            return run(shop, *spec, secrets, start, stop);
+        }
+        Job::Order { order, start } => (Some(order), Some(start)),
+        Job::TakeUp => (None, None),
+    };
+    let view = shop.recorder.view(task)?.ok_or_else(|| {
+        Failure::new(Exit::NotFound, format!("no task {task}")).advise("`airlock ls --all` lists the tasks")
+    })?;
+    // The checkout that the user stands in now is the one that a landing may touch.
+    let start = start.unwrap_or_else(|| view.start.clone());
+    let repository = Repository::discover(&start).or_fail(Exit::Usage)?;
+    let mut life = Life { shop, repository, view, stop, secrets: Secrets::new() };
+    let carried = match order {
+        None => life.take_up(),
+        Some(Order::Resume { secrets, .. }) => {
+            life.secrets = secrets;
+            life.resume()
+        }
+        Some(Order::Deliver { note, .. }) => life.deliver(note),
+        Some(Order::Accept { gates, reason, by, .. }) => life.accept(&gates, &reason, &by),
+        Some(Order::Merge { into, style, allow_unconfined, .. }) => {
+            life.merge(into.as_deref(), style, allow_unconfined)
+        }
+        Some(Order::Remove { discard, .. }) => life.remove(discard),
+        Some(Order::Run { .. } | Order::Stop { .. } | Order::Follow { .. }) => Ok(()),
+    };
+    life.close(carried)
+}
+
+/// Passes a wish to stop on to the job that runs now, if one does.
+pub fn interrupt(shop: &Shop, task: &TaskId, stop: &StopRequest) {
+    let view = shop.recorder.view(task).ok().flatten();
+    if let (Some(view), Some(asked)) = (view, stop.asked()) {
+        if let (Stage::Running, Some(job)) = (view.stage, &view.job) {
+            attempt::stop_job(&shop.folder, &view.spec, job, asked);
+        }
+    }
+}
+
+/// A new task.
+fn run(
+    shop: &Shop,
+    spec: Spec,
+    secrets: Secrets,
+    start: PathBuf,
+    stop: &StopRequest,
+) -> Result<(), Failure> {
+    let task = spec.task.clone();
+    let repository = Repository::discover(&start).or_fail(Exit::Usage)?;
+    prepare::claim_folder(&shop.folder.task(task.as_str()), &task)?;
+    let name = repository.name().to_owned();
+    shop.recorder.record(&task, vec![Event::Queued { spec: Box::new(spec), repository: name, start }])?;
+    let view = shop.recorder.view(&task)?.ok_or_else(|| Failure::new(Exit::Internal, "the task was not recorded"))?;
+    let mut life = Life { shop, repository, view, stop, secrets };
+    let ran = life.prepare().and_then(|()| life.work());
+    life.close(ran)
+}
+
+impl Life<'_> {
+    fn record(&mut self, events: Vec<Event>) -> Result<(), Failure> {
+        let task = self.view.spec.task.clone();
+        self.shop.recorder.record(&task, events)?;
+        if let Some(view) = self.shop.recorder.view(&task)? {
+            self.view = view;
+        }
+        Ok(())
+    }
+
+    fn folder(&self) -> TaskFolder {
+        self.shop.folder.task(self.view.spec.task.as_str())
+    }
+
+    /// An engine failure leaves the task in a resting state that says so.
+    fn close(&mut self, carried: Result<(), Failure>) -> Result<(), Failure> {
+        let Err(failure) = carried else { return Ok(()) };
+        if !self.view.stage.rests() {
+            self.record(vec![Event::Failed { failure: failure.clone() }])?;
+        }
+        Err(failure)
+    }
+
+    /// Attempts until one is accepted or none is left, then landing and clean-up.
+    fn work(&mut self) -> Result<(), Failure> {
+        let allowed = self.view.spec.attempts.max(1);
+        let room = self.open_room()?;
+        for used in 1..=allowed {
+            if self.stopped()? {
+                break;
+            }
+            self.attempt(room.as_ref())?;
+            if self.view.stage != Stage::Waiting {
+                break;
+            }
+            self.judge_tree(used < allowed)?;
+            if self.view.stage != Stage::Rejected {
+                break;
+            }
+        }
+        if let Some(room) = room {
+            room.close();
+        }
+        self.finish()
+    }
+
+    /// Landing, when it was asked for, and clean-up.
+    fn finish(&mut self) -> Result<(), Failure> {
+        let landed = match (self.view.stage, self.view.spec.merge) {
+            (Stage::Accepted, Some(style)) => self.land_on_recorded_target(style),
+            _ => Ok(()),
+        };
+        self.settle()?;
+        landed
+    }
+
+    /// Whether somebody asked to stop; recorded when so.
+    fn stopped(&mut self) -> Result<bool, Failure> {
+        let Some((by, reason)) = self.stop.asked().cloned() else { return Ok(false) };
+        if !self.view.stage.rests() {
+            self.record(vec![Event::Stopped { by, reason }])?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,113 @@
+//! Folder and worktree of a task. Checks first, side effects later; what fails leaves nothing.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+
+use worktrees::{BranchFate, CreateError, History, Oid, Worktree, WorktreeRequest};
+
+use super::Life;
+use crate::event::Event;
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::home::TaskFolder;
+use crate::task::{Isolation, TaskId};
+
+/// Makes the task's folder; its existence is what makes an id taken.
+pub(super) fn claim_folder(folder: &TaskFolder, task: &TaskId) -> Result<(), Failure> {
+    match fs::DirBuilder::new().mode(0o700).create(folder.path()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Failure::new(Exit::Conflict, format!("there is already a task {task}"))
+                .advise("give another id, or none: one is made up"))
+        }
+        Err(error) => Err(Failure::caused(Exit::Internal, &error)),
+    }
+}
+
+impl Life<'_> {
+    /// From a recorded wish to a worktree that an agent can be let into.
+    pub(super) fn prepare(&mut self) -> Result<(), Failure> {
+        self.record(vec![Event::Preparing])?;
+        let prepared = self.make_folders().and_then(|()| self.make_worktree());
+        match prepared {
+            Ok(event) => self.record(vec![event]),
+            Err(failure) => {
+                // Nothing was made, or what was made is undone: there is nothing to list.
+                self.record(vec![Event::Failed { failure: failure.clone() }, Event::Removed])?;
+                worktrees::remove_tree(self.folder().path()).or_fail(Exit::Internal)?;
+                Err(failure)
+            }
+        }
+    }
+
+    fn make_folders(&self) -> Result<(), Failure> {
+        let folder = self.folder();
+        for path in [folder.jobs(), folder.subagents(), folder.feedback(), folder.evidence()] {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(path).or_fail(Exit::Internal)?;
+        }
+        Ok(())
+    }
+
+    fn make_worktree(&self) -> Result<Event, Failure> {
+        let repository = &self.repository;
+        let spec = &self.view.spec;
+        if !spec.isolation.has_worktree() {
+            let workspace = repository.checkout().ok_or_else(|| no_checkout(spec.isolation))?;
+            return Ok(Event::Prepared { worktree: None, workspace: workspace.to_owned() });
+        }
+        let base = Oid::from_str(&spec.base).or_fail(Exit::Internal)?;
+        repository.refuse_unsupported(base).map_err(|error| {
+            Failure::caused(Exit::Usage, &error).advise("nothing was made; `airlock doctor` lists what is supported")
+        })?;
+        let folder = self.folder();
+        let worktree = repository
+            .create_worktree(&WorktreeRequest {
+                id: spec.task.as_str(),
+                branch: &spec.branch,
+                base,
+                tree: &folder.tree(),
+                shadow: &folder.shadow(),
+                lock: &self.shop.folder.repository_lock(),
+                history: History::Full,
+            })
+            .map_err(|error| refused(&error))?;
+        let workspace = folder.tree();
+        Ok(Event::Prepared { worktree: Some(worktree), workspace })
+    }
+
+    /// Removes whatever an interrupted preparation left.
+    pub(super) fn undo_preparation(&self) -> Result<(), Failure> {
+        let spec = &self.view.spec;
+        let base = Oid::from_str(&spec.base).or_fail(Exit::Internal)?;
+        let folder = self.folder();
+        let worktree = Worktree {
+            id: spec.task.as_str().to_owned(),
+            branch: spec.branch.clone(),
+            base,
+            tree: folder.tree(),
+            shadow: folder.shadow(),
+        };
+        self.repository
+            .remove_worktree(&worktree, BranchFate::DeleteIfAt(base))
+            .or_fail(Exit::Internal)?;
+        Ok(())
+    }
+}
+
+fn no_checkout(isolation: Isolation) -> Failure {
+    Failure::usage(format!("isolation mode {} needs a checkout, and this repository is bare", isolation.as_str()))
+        .advise("start it in a linked worktree, or use --isolation sandbox")
+}
+
+fn refused(error: &CreateError) -> Failure {
+    let exit = match error {
+        CreateError::Branch { .. } | CreateError::BranchExists { .. } | CreateError::Occupied { .. } => Exit::Conflict,
+        CreateError::Base { .. } => Exit::Usage,
+        _ => Exit::Internal,
+    };
+    let advice = match exit {
+        Exit::Conflict => "nothing was made; choose another branch with [task] branch, or remove what is in the way",
+        _ => "nothing was made",
+    };
+    Failure::caused(exit, error).advise(advice)
+}

@@ -1,0 +1,143 @@
+//! From a task to the room around it: paths, reach, environment. Decides nothing that the
+//! specification has not decided.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use sandbox::{GitView, JobSpec, Limits, Net, Room, RoomError, RoomSpec};
+
+use super::Life;
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::task;
+
+/// Where the room shows the feedback folder.
+const FEEDBACK: &str = "/run/airlock/feedback";
+
+/// The file in which an agent may leave its note, within its git dir.
+pub(super) const NOTE: &str = "AIRLOCK_NOTE";
+
+/// The git dir of the agent, as the room shows it.
+const GIT_DIR: &str = "/run/airlock/git";
+
+impl Life<'_> {
+    /// The room of this task; none for modes without one.
+    pub(super) fn open_room(&self) -> Result<Option<Room>, Failure> {
+        if !self.view.spec.isolation.confined() {
+            return Ok(None);
+        }
+        Room::open(&self.room_spec()?).map(Some).map_err(|error| no_room(&error))
+    }
+
+    fn room_spec(&self) -> Result<RoomSpec, Failure> {
+        let spec = &self.view.spec;
+        let folder = self.folder();
+        let repository = &self.repository;
+        let worktree = spec.isolation.has_worktree();
+        let tree = self.view.workspace.clone().unwrap_or_else(|| folder.tree());
+        let objects = repository.object_dirs().or_fail(Exit::Internal)?;
+        Ok(RoomSpec {
+            task: spec.task.as_str().to_owned(),
+            locks: self.shop.folder.locks(),
+            tree,
+            writable: worktree,
+            mount_at: repository.room_path(),
+            git: worktree.then(|| GitView { shadow: folder.shadow(), objects }),
+            bg: folder.jobs(),
+            sub: folder.subagents(),
+            feedback: folder.feedback(),
+            ro: spec.ro.clone(),
+            rw: spec.rw.clone(),
+            forbidden: vec![self.shop.root.path().to_owned(), repository.common_dir().to_owned()],
+            net: match spec.net {
+                task::Net::None => Net::None,
+                task::Net::Host => Net::Host,
+            },
+            home_bytes: spec.bounds.home,
+            tmp_bytes: spec.bounds.tmp,
+            repo_owner: repository.owner(),
+        })
+    }
+
+    /// The agent as a job of its room.
+    pub(super) fn job_spec(&self, job: &str, attempt: u32) -> JobSpec {
+        let spec = &self.view.spec;
+        let cwd = if spec.isolation.confined() {
+            self.repository.room_path()
+        } else {
+            self.view.workspace.clone().unwrap_or_else(|| PathBuf::from("/"))
+        };
+        JobSpec {
+            job: job.to_owned(),
+            dir: self.folder().job(job),
+            argv: spec.argv.clone(),
+            env: self.environment(attempt),
+            cwd,
+            timeout_ms: spec.bounds.timeout_ms,
+            grace_ms: spec.bounds.grace_ms,
+            output_cap: spec.bounds.output,
+            limits: Limits { pids: spec.bounds.pids, fsize: spec.bounds.file_size, ..Limits::default() },
+            stdin: Vec::new(),
+        }
+    }
+
+    fn environment(&self, attempt: u32) -> BTreeMap<String, String> {
+        let spec = &self.view.spec;
+        let folder = self.folder();
+        let confined = spec.isolation.confined();
+        let mut env = if confined { sandbox::room_environment() } else { unconfined_environment() };
+        let inside = |host: PathBuf, room: &str| {
+            if confined { room.to_owned() } else { host.to_string_lossy().into_owned() }
+        };
+        env.insert("AIRLOCK_TASK".to_owned(), spec.task.to_string());
+        env.insert("AIRLOCK_ATTEMPT".to_owned(), attempt.to_string());
+        if spec.isolation.has_worktree() {
+            let note = inside(folder.shadow().join(NOTE), &format!("{GIT_DIR}/{NOTE}"));
+            env.insert("AIRLOCK_NOTE".to_owned(), note);
+        }
+        if let Some(previous) = attempt.checked_sub(1).filter(|previous| *previous > 0) {
+            let name = feedback_name(previous);
+            if folder.feedback().join(&name).exists() {
+                let file = inside(folder.feedback().join(&name), &format!("{FEEDBACK}/{name}"));
+                env.insert("AIRLOCK_FEEDBACK".to_owned(), file);
+            }
+        }
+        env.extend(spec.env.clone());
+        env.extend(self.secrets.clone());
+        env
+    }
+
+    /// Whether values that the task needs are missing, as after a crash.
+    pub(super) fn missing_secrets(&self) -> Vec<String> {
+        let names = self.view.spec.pass_env.iter();
+        names.filter(|name| !self.secrets.contains_key(*name)).cloned().collect()
+    }
+}
+
+/// Without a room there is no private home to point at: the user's own folders and search path.
+fn unconfined_environment() -> BTreeMap<String, String> {
+    let own = |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_unset| otherwise.to_owned());
+    let mut env = sandbox::chosen_environment(&own("HOME", "/"), &own("TMPDIR", "/tmp"));
+    for name in ["PATH", "USER", "LOGNAME"] {
+        if let Ok(value) = std::env::var(name) {
+            env.insert(name.to_owned(), value);
+        }
+    }
+    env
+}
+
+/// The file that tells the agent why an attempt was refused.
+pub(super) fn feedback_name(attempt: u32) -> String {
+    format!("attempt-{attempt}.txt")
+}
+
+/// Why there is no room, with its exit code.
+pub(super) fn no_room(error: &RoomError) -> Failure {
+    match error {
+        RoomError::Unavailable(unavailable) => {
+            Failure::new(Exit::SandboxUnavailable, format!("sandbox unavailable: {}", unavailable.problem))
+                .advise(format!("{}; {}. Nothing was run", unavailable.cause, unavailable.fix))
+        }
+        _ => Failure::caused(Exit::Usage, error),
+    }
+}
+

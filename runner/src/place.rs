@@ -1,0 +1,83 @@
+//! The repository that a command stands in, and what is kept for it. Finds; changes nothing but
+//! our own folders.
+
+use std::path::PathBuf;
+
+use worktrees::Repository;
+
+use crate::cli::Globals;
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::home::{StateFolder, StateRoot};
+use crate::store::Store;
+use crate::task::TaskId;
+use crate::view::TaskView;
+
+/// A repository with its state folder.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The repository.
+    pub repository: Repository,
+    /// The state root of the user.
+    pub root: StateRoot,
+    /// The state folder of the repository.
+    pub folder: StateFolder,
+}
+
+impl Place {
+    /// Finds the repository from the folder that the user stands in.
+    pub fn find(globals: &Globals) -> Result<Self, Failure> {
+        let repository = Repository::discover(&here(globals)).map_err(|error| {
+            let advice = advice_for_open(&error);
+            Failure::caused(Exit::Usage, &error).advise(advice)
+        })?;
+        let root = StateRoot::from_env()?;
+        let folder = root.folder(repository.name(), repository.common_dir())?;
+        Ok(Self { repository, root, folder })
+    }
+
+    /// The events so far; none when no task was ever started here.
+    pub fn store(&self) -> Result<Option<Store>, Failure> {
+        Ok(Store::open_read_only(&self.folder.database())?)
+    }
+
+    /// The task whose id is, or uniquely begins with, `prefix`.
+    pub fn task(&self, prefix: &str) -> Result<TaskView, Failure> {
+        let missing = || {
+            Failure::new(Exit::NotFound, format!("no task {prefix:?} in {}", self.repository.name()))
+                .advise("`airlock ls --all` lists the tasks of this repository")
+        };
+        let store = self.store()?.ok_or_else(missing)?;
+        let candidates = store.tasks(prefix)?;
+        let exact = candidates.iter().find(|id| id.as_str() == prefix);
+        let id = match (exact, candidates.as_slice()) {
+            (Some(id), _) | (None, [id]) => id,
+            (None, []) => return Err(missing()),
+            (None, several) => return Err(ambiguous(prefix, several)),
+        };
+        view(&store, id)?.ok_or_else(missing)
+    }
+}
+
+/// Folds one task.
+pub fn view(store: &Store, id: &TaskId) -> Result<Option<TaskView>, Failure> {
+    TaskView::fold(&store.of_task(id, 0)?).or_fail(Exit::Internal)
+}
+
+/// The folder that the command works in.
+pub fn here(globals: &Globals) -> PathBuf {
+    globals.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+}
+
+fn ambiguous(prefix: &str, several: &[TaskId]) -> Failure {
+    let names: Vec<&str> = several.iter().map(TaskId::as_str).collect();
+    Failure::usage(format!("{prefix:?} could be any of {}", names.join(", "))).advise("give more of the id")
+}
+
+fn advice_for_open(error: &worktrees::OpenError) -> String {
+    match error {
+        worktrees::OpenError::NotARepository { .. } => {
+            "run it in a git repository, or name one with -C DIR".to_owned()
+        }
+        _ => "`airlock doctor` says what this host and repository support".to_owned(),
+    }
+}

@@ -1,0 +1,174 @@
+//! The states of a task and the pure step from one to the next. Illegal orders are refused, so
+//! that a store that was tampered with or written by a bug is noticed and never guessed at.
+
+use std::fmt;
+
+use sandbox::Exit as JobExit;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Asked for.
+    Queued,
+    /// Worktree and room are being made.
+    Preparing,
+    /// The agent works.
+    Running,
+    /// Between an agent that ended and the seal.
+    Waiting,
+    /// The tree is being read.
+    Sealing,
+    /// The gates judge.
+    Gating,
+    /// A gate refused.
+    Rejected,
+    /// Every gate that must pass has passed.
+    Accepted,
+    /// The target is being moved.
+    Landing,
+    /// The target has moved.
+    Landed,
+    /// Nothing was delivered.
+    Empty,
+    /// The agent or the engine failed.
+    Failed,
+    /// Wall time ran out.
+    Timeout,
+    /// A limit was passed.
+    OverLimit,
+    /// Stopped by a person.
+    Stopped,
+    /// Its owner died.
+    Lost,
+    /// Thrown away.
+    Discarded,
+}
+
+impl Stage {
+    /// The name for people and scripts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Preparing => "preparing",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Sealing => "sealing",
+            Self::Gating => "gating",
+            Self::Rejected => "rejected",
+            Self::Accepted => "accepted",
+            Self::Landing => "landing",
+            Self::Landed => "landed",
+            Self::Empty => "empty",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::OverLimit => "over_limit",
+            Self::Stopped => "stopped",
+            Self::Lost => "lost",
+            Self::Discarded => "discarded",
+        }
+    }
+
+    /// Nothing happens any more unless somebody asks.
+    pub fn rests(self) -> bool {
+        match self {
+            Self::Queued
+            | Self::Preparing
+            | Self::Running
+            | Self::Waiting
+            | Self::Sealing
+            | Self::Gating
+            | Self::Landing => false,
+            Self::Rejected
+            | Self::Accepted
+            | Self::Landed
+            | Self::Empty
+            | Self::Failed
+            | Self::Timeout
+            | Self::OverLimit
+            | Self::Stopped
+            | Self::Lost
+            | Self::Discarded => true,
+        }
+    }
+
+    /// The stage after a job that ended like this.
+    fn after(exit: &JobExit) -> Self {
+        match exit {
+            JobExit::Code(0) => Self::Waiting,
+            JobExit::Code(_) | JobExit::Signal(_) | JobExit::NotStarted { .. } => Self::Failed,
+            JobExit::TimedOut => Self::Timeout,
+            JobExit::Stopped { .. } => Self::Stopped,
+            JobExit::OverLimit { .. } => Self::OverLimit,
+            JobExit::Lost => Self::Lost,
+        }
+    }
+
+    /// The next stage, or a refusal of an order that cannot happen.
+    pub fn apply(from: Option<Self>, event: &Event) -> Result<Self, IllegalOrder> {
+        let refuse = || IllegalOrder { from, event: event.kind() };
+        let Some(now) = from else {
+            return match event {
+                Event::Queued { .. } => Ok(Self::Queued),
+                _ => Err(refuse()),
+            };
+        };
+        let allowed = |stages: &[Self], next: Self| {
+            if stages.contains(&now) { Ok(next) } else { Err(refuse()) }
+        };
+        match event {
+            Event::Queued { .. } => Err(refuse()),
+            Event::Preparing => allowed(&[Self::Queued, Self::Lost], Self::Preparing),
+            Event::Prepared { .. } => allowed(&[Self::Preparing], Self::Preparing),
+            Event::Started { .. } => {
+                let resumed = now.rests() && !matches!(now, Self::Landed | Self::Discarded);
+                if resumed || now == Self::Preparing { Ok(Self::Running) } else { Err(refuse()) }
+            }
+            Event::Ended { outcome, .. } => allowed(&[Self::Running], Self::after(&outcome.exit)),
+            Event::Sealing => {
+                let again = now.rests() && !matches!(now, Self::Landed | Self::Discarded);
+                let taken_up = matches!(now, Self::Waiting | Self::Sealing | Self::Gating);
+                if again || taken_up { Ok(Self::Sealing) } else { Err(refuse()) }
+            }
+            Event::Sealed { .. } => allowed(&[Self::Sealing], Self::Sealing),
+            Event::Empty => allowed(&[Self::Sealing], Self::Empty),
+            Event::Gating => allowed(&[Self::Sealing, Self::Gating, Self::Accepted], Self::Gating),
+            Event::Judged { .. } | Event::Recorded { .. } => {
+                allowed(&[Self::Gating, Self::Rejected, Self::Accepted, Self::Landing], now)
+            }
+            Event::Overridden { .. } => allowed(&[Self::Rejected], Self::Gating),
+            Event::Rejected { .. } => allowed(&[Self::Gating], Self::Rejected),
+            Event::Accepted { .. } => allowed(&[Self::Gating], Self::Accepted),
+            Event::Landing { .. } => allowed(&[Self::Accepted], Self::Landing),
+            Event::LandStep { .. } => allowed(&[Self::Landing], Self::Landing),
+            Event::Landed { .. } => allowed(&[Self::Landing], Self::Landed),
+            Event::NotLanded { .. } => {
+                allowed(&[Self::Landing, Self::Accepted, Self::Gating], Self::Accepted)
+            }
+            Event::Failed { .. } => if now == Self::Landed { Err(refuse()) } else { Ok(Self::Failed) },
+            Event::Stopped { .. } => if now.rests() { Err(refuse()) } else { Ok(Self::Stopped) },
+            Event::Lost { .. } => if now.rests() { Err(refuse()) } else { Ok(Self::Lost) },
+            Event::Discarded { .. } => if now.rests() { Ok(Self::Discarded) } else { Err(refuse()) },
+            Event::Checkout { .. } | Event::Removed => Ok(now),
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An event that cannot follow.
+#[derive(Debug, thiserror::Error)]
+#[error("a task that is {} cannot become `{event}`", from.map_or("not there", Stage::as_str))]
+pub struct IllegalOrder {
+    /// Where the task stood.
+    pub from: Option<Stage>,
+    /// What was to be recorded.
+    pub event: &'static str,
+}

@@ -1,0 +1,169 @@
+//! The one owner of the event store: a thread that records, folds, projects to `task.json` and tells
+//! followers, in that order, so that nobody ever hears of what is not durable.
+
+use std::collections::HashMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::durable;
+use crate::event::{Event, Record};
+use crate::exit::{Exit, Failure, OrFail as _};
+use crate::home::StateFolder;
+use crate::store::Store;
+use crate::task::TaskId;
+use crate::view::TaskView;
+
+type Answer<T> = mpsc::SyncSender<Result<T, Failure>>;
+
+enum Message {
+    Record { task: TaskId, events: Vec<Event>, answer: Answer<()> },
+    View { task: TaskId, answer: Answer<Option<TaskView>> },
+    Open { answer: Answer<Vec<TaskView>> },
+    Follow { task: TaskId, follower: UnboundedSender<Record> },
+}
+
+/// A handle to the thread; clones talk to the same one.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    messages: mpsc::Sender<Message>,
+}
+
+impl Recorder {
+    /// Opens the store and starts the thread.
+    pub fn start(folder: StateFolder) -> Result<Self, Failure> {
+        let store = Store::open(&folder.database())?;
+        let mut ledger = Ledger { store, folder, views: HashMap::new(), followers: HashMap::new() };
+        for record in ledger.store.all(0)? {
+            ledger.take_in(&record)?;
+        }
+        let (messages, inbox) = mpsc::channel();
+        thread::Builder::new()
+            .name("recorder".to_owned())
+            .spawn(move || {
+                for message in inbox {
+                    ledger.serve(message);
+                }
+            })
+            .or_fail(Exit::Internal)?;
+        Ok(Self { messages })
+    }
+
+    /// Records facts; they are durable when this returns.
+    pub fn record(&self, task: &TaskId, events: Vec<Event>) -> Result<(), Failure> {
+        self.ask(|answer| Message::Record { task: task.clone(), events, answer })
+    }
+
+    /// A task as it stands.
+    pub fn view(&self, task: &TaskId) -> Result<Option<TaskView>, Failure> {
+        self.ask(|answer| Message::View { task: task.clone(), answer })
+    }
+
+    /// Every task with work left that nobody needs to ask for.
+    pub fn open_tasks(&self) -> Result<Vec<TaskView>, Failure> {
+        self.ask(|answer| Message::Open { answer })
+    }
+
+    /// Everything that is recorded of a task from now on.
+    pub fn follow(&self, task: &TaskId) -> UnboundedReceiver<Record> {
+        let (follower, records) = unbounded_channel();
+        // A recorder that is gone closes the channel at once, which the reader sees.
+        self.messages.send(Message::Follow { task: task.clone(), follower }).ok();
+        records
+    }
+
+    fn ask<T>(&self, message: impl FnOnce(Answer<T>) -> Message) -> Result<T, Failure> {
+        let gone = || Failure::new(Exit::Internal, "the event store is closed");
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.messages.send(message(answer)).map_err(|_closed| gone())?;
+        answered.recv().map_err(|_closed| gone())?
+    }
+}
+
+struct Ledger {
+    store: Store,
+    folder: StateFolder,
+    views: HashMap<TaskId, TaskView>,
+    followers: HashMap<TaskId, Vec<UnboundedSender<Record>>>,
+}
+
+impl Ledger {
+    fn serve(&mut self, message: Message) {
+        // Whoever asked may be gone; then nobody needs the answer.
+        match message {
+            Message::Record { task, events, answer } => {
+                let recorded = self.record(&task, events);
+                answer.send(recorded).ok();
+            }
+            Message::View { task, answer } => {
+                answer.send(Ok(self.views.get(&task).cloned())).ok();
+            }
+            Message::Open { answer } => {
+                let open = self.views.values().filter(|view| view.unfinished()).cloned().collect();
+                answer.send(Ok(open)).ok();
+            }
+            Message::Follow { task, follower } => {
+                self.followers.entry(task).or_default().push(follower);
+            }
+        }
+    }
+
+    fn record(&mut self, task: &TaskId, events: Vec<Event>) -> Result<(), Failure> {
+        self.refuse_illegal(task, &events)?;
+        let records = self.store.append(now_ms(), task, events)?;
+        for record in &records {
+            self.take_in(record)?;
+        }
+        self.project(task)?;
+        if let Some(followers) = self.followers.get_mut(task) {
+            for record in records {
+                followers.retain(|follower| follower.send(record.clone()).is_ok());
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is written that could not be folded again.
+    fn refuse_illegal(&self, task: &TaskId, events: &[Event]) -> Result<(), Failure> {
+        let mut stage = self.views.get(task).map(|view| view.stage);
+        for event in events {
+            stage = Some(crate::stage::Stage::apply(stage, event).or_fail(Exit::Internal)?);
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, record: &Record) -> Result<(), Failure> {
+        let mut view = self.views.remove(&record.task);
+        let advanced = TaskView::advance(&mut view, record).or_fail(Exit::Internal);
+        if let Some(view) = view {
+            self.views.insert(record.task.clone(), view);
+        }
+        advanced
+    }
+
+    fn project(&self, task: &TaskId) -> Result<(), Failure> {
+        let Some(view) = self.views.get(task) else { return Ok(()) };
+        let folder = self.folder.task(task.as_str());
+        if view.removed || !folder.path().is_dir() {
+            return Ok(());
+        }
+        let mut text = view.object().to_string();
+        text.push('\n');
+        // Only a resting state is worth a disk flush: any other is rebuilt from the events.
+        let written = if view.stage.rests() {
+            durable::write(&folder.summary(), text.as_bytes(), 0o600)
+        } else {
+            durable::replace(&folder.summary(), text.as_bytes(), 0o600)
+        };
+        written.or_fail(Exit::Internal)
+    }
+}
+
+/// Wall clock in milliseconds since 1970.
+pub fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

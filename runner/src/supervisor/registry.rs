@@ -1,0 +1,177 @@
+//! Who works on which task: the supervisor's main loop. One owner of the table, messages to it; it
+//! only starts, stops and forgets work, and decides when the supervisor may go.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::net::UnixListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::wire::Order;
+use super::{Shop, connection};
+use crate::exit::{Exit, Failure};
+use crate::lifecycle;
+use crate::task::TaskId;
+
+/// With nothing to do, the supervisor stays this long for the next command.
+const LINGER: Duration = Duration::from_millis(1500);
+
+/// A wish to stop, set once.
+#[derive(Debug, Clone, Default)]
+pub struct StopRequest(Arc<OnceLock<(String, String)>>);
+
+impl StopRequest {
+    /// Asks; the first one who asks is the one who is named.
+    pub fn ask(&self, by: String, reason: String) {
+        self.0.set((by, reason)).ok();
+    }
+
+    /// Who asked, and why.
+    pub fn asked(&self) -> Option<&(String, String)> {
+        self.0.get()
+    }
+}
+
+/// A message to the main loop.
+#[derive(Debug)]
+pub(super) enum Call {
+    /// Begin work on a task, unless somebody works on it.
+    Begin {
+        /// The task.
+        task: TaskId,
+        /// What to do.
+        order: Order,
+        /// Where the user stands.
+        start: PathBuf,
+        /// Gets the way to see it end, or the refusal.
+        answer: oneshot::Sender<Result<Ending, Failure>>,
+    },
+    /// Stop work on a task.
+    Stop {
+        /// The task.
+        task: TaskId,
+        /// Who asks.
+        by: String,
+        /// Why.
+        reason: String,
+        /// Whether somebody worked on it.
+        answer: oneshot::Sender<bool>,
+    },
+    /// See the end of work that somebody else began.
+    Watch {
+        /// The task.
+        task: TaskId,
+        /// Gets the way to see it end; none when nobody works on it.
+        answer: oneshot::Sender<Option<Ending>>,
+    },
+}
+
+/// Resolves when the work ends.
+pub(super) type Ending = oneshot::Receiver<Result<(), Failure>>;
+
+struct Work {
+    stop: StopRequest,
+    watchers: Vec<oneshot::Sender<Result<(), Failure>>>,
+}
+
+struct Registry {
+    shop: Shop,
+    works: HashMap<TaskId, Work>,
+    running: JoinSet<(TaskId, Result<(), Failure>)>,
+}
+
+/// Serves until nothing has been left to do for a while.
+pub(super) async fn serve(shop: Shop, listener: UnixListener) -> Result<(), Failure> {
+    let (calls, mut inbox) = mpsc::channel(64);
+    let mut connections = JoinSet::new();
+    let mut registry = Registry { shop, works: HashMap::new(), running: JoinSet::new() };
+    registry.take_up()?;
+    loop {
+        let idle = connections.is_empty() && registry.running.is_empty();
+        tokio::select! {
+            accepted = listener.accept() => {
+                if let Ok((stream, _address)) = accepted {
+                    let recorder = registry.shop.recorder.clone();
+                    connections.spawn(connection::serve(stream, calls.clone(), recorder));
+                }
+            }
+            Some(call) = inbox.recv() => registry.answer(call),
+            Some(ended) = registry.running.join_next(), if !registry.running.is_empty() => {
+                if let Ok((task, result)) = ended {
+                    registry.forget(&task, &result);
+                }
+            }
+            Some(_ended) = connections.join_next(), if !connections.is_empty() => {}
+            () = sleep(LINGER), if idle => return Ok(()),
+        }
+    }
+}
+
+impl Registry {
+    /// Goes on with what an earlier supervisor left behind.
+    fn take_up(&mut self) -> Result<(), Failure> {
+        for view in self.shop.recorder.open_tasks()? {
+            self.begin(view.spec.task.clone(), lifecycle::Job::TakeUp);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, call: Call) {
+        // Whoever asked may be gone; the work goes on all the same.
+        match call {
+            Call::Begin { task, order, start, answer } => {
+                if let (Order::Resume { .. }, Some(ending)) = (&order, self.watch(&task)) {
+                    // It goes on already: this supervisor took it up when it started.
+                    answer.send(Ok(ending)).ok();
+                } else if self.works.contains_key(&task) {
+                    let busy = Failure::new(Exit::Conflict, format!("task {task} is being worked on"))
+                        .advise(format!("`airlock logs -f {task}` shows what it does, `airlock stop {task}` ends it"));
+                    answer.send(Err(busy)).ok();
+                } else {
+                    let ending = self.begin(task, lifecycle::Job::Order { order, start });
+                    answer.send(Ok(ending)).ok();
+                }
+            }
+            Call::Stop { task, by, reason, answer } => {
+                let work = self.works.get(&task);
+                if let Some(work) = work {
+                    work.stop.ask(by, reason);
+                    lifecycle::interrupt(&self.shop, &task, &work.stop);
+                }
+                answer.send(work.is_some()).ok();
+            }
+            Call::Watch { task, answer } => {
+                answer.send(self.watch(&task)).ok();
+            }
+        }
+    }
+
+    fn watch(&mut self, task: &TaskId) -> Option<Ending> {
+        let work = self.works.get_mut(task)?;
+        let (watcher, ending) = oneshot::channel();
+        work.watchers.push(watcher);
+        Some(ending)
+    }
+
+    fn begin(&mut self, task: TaskId, job: lifecycle::Job) -> Ending {
+        let (watcher, ending) = oneshot::channel();
+        let stop = StopRequest::default();
+        self.works.insert(task.clone(), Work { stop: stop.clone(), watchers: vec![watcher] });
+        let shop = self.shop.clone();
+        self.running.spawn_blocking(move || {
+            let result = lifecycle::carry(&shop, &task, job, &stop);
+            (task, result)
+        });
+        ending
+    }
+
+    fn forget(&mut self, task: &TaskId, result: &Result<(), Failure>) {
+        for watcher in self.works.remove(task).into_iter().flat_map(|work| work.watchers) {
+            watcher.send(result.clone()).ok();
+        }
+    }
+}
