@@ -42,10 +42,18 @@ impl Life<'_> {
 
     fn make_folders(&self) -> Result<(), Failure> {
         let folder = self.folder();
-        for path in [folder.jobs(), folder.subagents(), folder.feedback(), folder.evidence()] {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(path).or_fail(Exit::Internal)?;
+        let make = |path, mode| {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(mode)
+                .create(path)
+                .or_fail(Exit::Internal)
+        };
+        // Shown in the room, where another uid may look; on the host the task's folder is private.
+        for path in [folder.jobs(), folder.subagents(), folder.feedback()] {
+            make(path, 0o755)?;
         }
-        Ok(())
+        make(folder.evidence(), 0o700)
     }
 
     fn make_worktree(&self) -> Result<Event, Failure> {
