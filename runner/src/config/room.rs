@@ -82,20 +82,28 @@ impl Scene<'_> {
         if let Some(folder) = self.host.caller.get(OsStr::new("XDG_RUNTIME_DIR")) {
             forbidden.add(Path::new(folder), "where your daemons listen");
         }
-        let check = |wishes: Vec<&Given<PathBuf>>| -> Result<Bound, Failure> {
-            wishes
-                .into_iter()
-                .map(|wish| {
-                    Ok((
-                        forbidden.check(wish).or_fail(Exit::Usage)?,
-                        wish.origin.clone(),
-                    ))
-                })
-                .collect()
-        };
+        let check = |wish: &Given<PathBuf>| forbidden.check(wish).or_fail(Exit::Usage);
+        let bound = |wish: &Given<PathBuf>, path: PathBuf| (path, wish.origin.clone());
+        let readable = self.layers.lists(|wishes| &wishes.ro).into_iter().map(|wish| {
+            let path = self.own_file(wish).map_or_else(|| check(wish), Ok)?;
+            Ok(bound(wish, path))
+        });
+        let writable = self.layers.lists(|wishes| &wishes.rw).into_iter();
+        let writable = writable.map(|wish| Ok(bound(wish, check(wish)?)));
         Ok((
-            check(self.layers.lists(|wishes| &wishes.ro))?,
-            check(self.layers.lists(|wishes| &wishes.rw))?,
+            readable.collect::<Result<Bound, Failure>>()?,
+            writable.collect::<Result<Bound, Failure>>()?,
         ))
+    }
+
+    /// A read-only path within the checkout means the worktree's own file, which the agent then
+    /// cannot write. Its links are left alone: the room opens it beneath the worktree.
+    fn own_file(&self, wish: &Given<PathBuf>) -> Option<PathBuf> {
+        let root = self.repository.room_path();
+        let folder = std::fs::canonicalize(wish.value.parent()?).ok()?;
+        let path = folder.join(wish.value.file_name()?);
+        let inner = path.strip_prefix(&root).ok()?;
+        let own = !inner.as_os_str().is_empty() && !inner.starts_with(".git");
+        own.then_some(path)
     }
 }
