@@ -5,6 +5,8 @@ mod check;
 mod claims;
 mod language;
 mod measure;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 

@@ -91,7 +91,9 @@ fn names_in<'a>(stmts: &[&'a Stmt]) -> HashSet<&'a str> {
     let mut names = Names(HashSet::new());
     for stmt in stmts {
         match stmt {
-            Stmt::Global(part) => names.0.extend(part.names.iter().map(ruff_python_ast::Identifier::as_str)),
+            Stmt::Global(part) => names
+                .0
+                .extend(part.names.iter().map(ruff_python_ast::Identifier::as_str)),
             _ => walk_stmt(&mut names, stmt),
         }
     }

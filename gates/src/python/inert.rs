@@ -113,7 +113,10 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
         | Expr::BooleanLiteral(_)
         | Expr::NoneLiteral(_)
         | Expr::EllipsisLiteral(_) => true,
-        Expr::FString(part) => part.value.elements().all(ruff_python_ast::InterpolatedStringElement::is_literal),
+        Expr::FString(part) => part
+            .value
+            .elements()
+            .all(ruff_python_ast::InterpolatedStringElement::is_literal),
         Expr::UnaryOp(part) => is_literal(&part.operand),
         Expr::BinOp(part) => {
             // Only arithmetic on numbers stays readable as a constant.

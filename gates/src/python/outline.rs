@@ -200,6 +200,9 @@ impl<'a> Walk<'a> {
             facts.skipped |= self.path.iter().any(|step| step.skipped);
             facts
         });
+        // A test that only imports fails when the import does.
+        let imports = test.is_some_and(|facts| facts.imports);
+        let work = if imports { Work::Real } else { work };
         self.found.push(Callable {
             name: self.qualified(&def.name),
             line,

@@ -118,7 +118,7 @@ fn swallows(part: &StmtTry) -> bool {
         let ExceptHandler::ExceptHandler(inner) = handler;
         let wide = match inner.type_.as_deref() {
             None => true,
-                Some(kind) => last_name(kind).is_some_and(|name| {
+            Some(kind) => last_name(kind).is_some_and(|name| {
                 matches!(name, "Exception" | "BaseException" | "AssertionError")
             }),
         };

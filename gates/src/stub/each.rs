@@ -19,7 +19,7 @@ pub(super) fn rules(outline: &Outline, base: Option<&Outline>, whole: bool) -> V
         let mark = marks::in_callable(outline, callable);
         match (callable.work, mark) {
             (Work::Real, Some(_)) => listed.add("py.marked-real", callable),
-            (Work::Real | Work::Trivial, None) => {}
+            (Work::Real, None) => {}
             (Work::Trivial, Some(_)) => listed.add("py.trivial", callable),
             (_, Some((line, mark))) => {
                 let new = !known

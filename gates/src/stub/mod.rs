@@ -8,6 +8,8 @@ pub(crate) mod json;
 mod marks;
 mod names;
 mod python;
+#[cfg(test)]
+mod tests;
 mod whole;
 
 use crate::{Change, ChangeKind, Delivery, Gate, GateRun, Reason, Source};

@@ -244,8 +244,9 @@ fn path_of(sentence: &Sentence<'_>, number: &Number, unit: usize) -> Option<Stri
     let leads = matches!(
         last,
         "to" | "in" | "into" | "of" | "for" | "at" | "到" | "至" | "the" | "file"
-    ) || joint.ends_with("写入");
-    (words.len() <= 4 && leads && !joint.contains([',', '，'])).then(|| named.path.clone())
+    );
+    let english = words.len() <= 4 && leads && !joint.contains([',', '，']);
+    (english || joint.ends_with("写入")).then(|| named.path.clone())
 }
 
 /// Whether the clause says that the files are the delivery's.
