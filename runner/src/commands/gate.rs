@@ -85,8 +85,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         Some(base) => repository.resolve(base).or_fail(Exit::Usage)?,
         None => usual_base(&repository, head)?,
     };
-    let note = args
-        .note_file
+    let note = note_file
         .as_deref()
         .map(|file| config::text_of(file, &directory))
         .transpose()?;
