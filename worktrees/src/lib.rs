@@ -39,5 +39,7 @@ pub use seal::{ProblemCode, Seal, SealError, SealRequest, TreeProblem};
 pub use shown::shown;
 pub use store::StoreError;
 pub use survey::{ShadowCommit, ShadowRef, ShadowSurvey};
-pub use tree::{Blocked, CheckoutError, RemoveError, remove_tree};
+pub use tree::{
+    Blocked, CheckoutError, DisarmError, Disarmament, Disarmed, RemoveError, disarm, remove_tree,
+};
 pub use worktree::{BranchFate, CreateError, History, Removed, Worktree, WorktreeRequest};

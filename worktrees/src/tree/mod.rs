@@ -4,6 +4,7 @@
 mod attributes;
 mod checkout;
 mod convert;
+mod disarm;
 mod folder;
 mod ignore;
 mod names;
@@ -15,6 +16,7 @@ pub(crate) use attributes::{Attributes, Traits};
 pub use checkout::CheckoutError;
 pub(crate) use checkout::{Source, check_out, index_entry, unknown_entry};
 pub(crate) use convert::{to_git, to_git_with, to_worktree};
+pub use disarm::{DisarmError, Disarmament, Disarmed, disarm};
 pub(crate) use folder::{Chain, Folder};
 pub(crate) use ignore::IgnoreRules;
 pub(crate) use names::{is_safe, looks_like_git};

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
-use worktrees::{RemoveError, remove_tree};
+use worktrees::{Disarmament, RemoveError, disarm, remove_tree};
 
-use crate::fixture::{Fixture, write};
+use crate::fixture::{Fixture, git_in, write};
 
 #[test]
 fn modes_links_and_odd_files_do_not_stop_it() {
@@ -94,4 +94,49 @@ fn what_cannot_be_removed_is_listed_and_the_rest_goes() {
     assert_eq!((count, first.path.as_str()), (1, "d/stuck"));
     assert!(!tree.join("e").exists() && !tree.join("d/other").exists());
     remove_tree(&tree).unwrap();
+}
+
+#[test]
+fn a_kept_tree_is_made_harmless() {
+    let fixture = Fixture::with(&[("a", "a\n")]);
+    let worktree = fixture.worktree("t1");
+    let tree = &worktree.tree;
+    fs::create_dir_all(tree.join("app/deep")).unwrap();
+    git_in(&tree.join("app/deep"), ["init", "-q"]);
+    fs::create_dir(tree.join("bare")).unwrap();
+    git_in(&tree.join("bare"), ["init", "-q", "--bare"]);
+    nix::unistd::mkfifo(&tree.join("fifo"), Mode::S_IRWXU).unwrap();
+    write(&tree.join("suid"), "s\n");
+    fs::set_permissions(tree.join("suid"), fs::Permissions::from_mode(0o4755)).unwrap();
+    symlink("/", tree.join("link")).unwrap();
+    let mut found: Vec<_> = disarm(tree)
+        .unwrap()
+        .into_iter()
+        .map(|one| (one.path, one.what))
+        .collect();
+    found.sort_by(|left, right| left.0.cmp(&right.0));
+    assert_eq!(
+        found,
+        [
+            ("app/deep/.git".to_owned(), Disarmament::Renamed),
+            ("bare/HEAD".to_owned(), Disarmament::Renamed),
+            ("fifo".to_owned(), Disarmament::Removed),
+            ("suid".to_owned(), Disarmament::Demoted),
+        ]
+    );
+    assert_eq!(disarm(tree).unwrap(), []);
+    assert!(tree.join(".git").exists());
+    assert_eq!(
+        fs::metadata(tree.join("suid"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777,
+        0o755
+    );
+    // Whoever stands in there is in the worktree, and in no repository of the agent's.
+    for place in ["app/deep", "bare"] {
+        let top = git_in(&tree.join(place), ["rev-parse", "--show-toplevel"]);
+        assert_eq!(top, tree.display().to_string());
+    }
 }
