@@ -52,6 +52,9 @@ impl Progress {
         if self.console.is_json() {
             self.console.json(&view.object());
         } else if !self.console.is_quiet() || view.exit() != crate::exit::Exit::Ok {
+            if self.console.is_terminal() {
+                self.console.talk("");
+            }
             report::print(&self.console, view, report::Depth::Closing);
         }
     }

@@ -90,6 +90,12 @@ fn answer(mut command: Command, lane: &Lane) -> Result<Value, Failure> {
         .last()
         .and_then(|line| serde_json::from_str(line).ok())
         .unwrap_or_default();
+    if object["exit"] == Exit::SandboxUnavailable.code()
+        && let Ok(failure) = serde_json::from_value(object["failure"].clone())
+    {
+        // Without a room there is nothing to show.
+        return Err(failure);
+    }
     if object["state"].is_string() {
         return Ok(object);
     }

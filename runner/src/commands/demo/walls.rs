@@ -50,10 +50,10 @@ impl Walls {
     /// Looks at every way out.
     pub(super) fn inspect(&self, scene: &Scene) -> Result<Vec<WayOut>, Failure> {
         Ok(vec![
-            written(scene).or_fail(Exit::Internal)?,
-            stolen(scene).or_fail(Exit::Internal)?,
-            self.planted(scene).or_fail(Exit::Internal)?,
-            self.left_behind().or_fail(Exit::Internal)?,
+            seen(written(scene))?,
+            seen(stolen(scene))?,
+            seen(self.planted(scene))?,
+            seen(self.left_behind())?,
             self.reached(),
         ])
     }
@@ -121,6 +121,15 @@ impl Walls {
     }
 }
 
+/// A wall that could not be looked at is no wall that held.
+fn seen(way: io::Result<WayOut>) -> Result<WayOut, Failure> {
+    way.map_err(|error| {
+        let mut failure = Failure::new(Exit::CouldNotCheck, "cannot look at the room from outside");
+        failure.causes.push(error.to_string());
+        failure
+    })
+}
+
 fn written(scene: &Scene) -> io::Result<WayOut> {
     let canary = fs::read_to_string(scene.outside().join("canary")).unwrap_or_default();
     let mut strange = names(&scene.outside())?;
@@ -149,7 +158,8 @@ fn written(scene: &Scene) -> io::Result<WayOut> {
 
 /// Everything that the escaper could read it printed, and what it printed was captured.
 fn stolen(scene: &Scene) -> io::Result<WayOut> {
-    let key = fs::read_to_string(scene.state().join("signing.key"))?;
+    // Without a key there is none to steal; the decoys are there in any case.
+    let key = fs::read_to_string(scene.state().join("signing.key")).unwrap_or_default();
     let secrets = key
         .lines()
         .filter(|line| line.len() > 20 && !line.starts_with('-'));
