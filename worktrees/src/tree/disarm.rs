@@ -81,8 +81,9 @@ pub fn disarm(tree: &Path) -> Result<Vec<Disarmed>, DisarmError> {
                 path: shown(&inner),
                 what,
             }));
-            if outcome.folder && outcome.what.is_none() {
-                pending.push([inner.as_slice(), b"/"].concat());
+            if outcome.folder {
+                // Also into what was renamed: a git directory is a bare repository under any name.
+                pending.push([path.as_slice(), &outcome.name, b"/"].concat());
             }
         }
     }
@@ -90,6 +91,8 @@ pub fn disarm(tree: &Path) -> Result<Vec<Disarmed>, DisarmError> {
 }
 
 struct Outcome {
+    /// As it is called now.
+    name: Vec<u8>,
     folder: bool,
     what: Option<Disarmament>,
 }
@@ -97,8 +100,10 @@ struct Outcome {
 fn settle(folder: &Folder, name: &[u8], bare: bool) -> io::Result<Outcome> {
     let facts = folder.stat(name)?;
     let kind = facts.st_mode & S_IFMT;
+    let mut now = name.to_vec();
     let what = if looks_like_git(name) || (bare && name == b"HEAD") {
-        folder.rename(name, &free_name(folder, name)?)?;
+        now = free_name(folder, name)?;
+        folder.rename(name, &now)?;
         Some(Disarmament::Renamed)
     } else if kind == S_IFREG && facts.st_mode & 0o6000 != 0 {
         let mode = Mode::from_bits_truncate(facts.st_mode & 0o1777);
@@ -111,6 +116,7 @@ fn settle(folder: &Folder, name: &[u8], bare: bool) -> io::Result<Outcome> {
         Some(Disarmament::Removed)
     };
     Ok(Outcome {
+        name: now,
         folder: kind == S_IFDIR,
         what,
     })

@@ -119,6 +119,10 @@ fn a_kept_tree_is_made_harmless() {
         found,
         [
             ("app/deep/.git".to_owned(), Disarmament::Renamed),
+            (
+                "app/deep/.git.airlock-disarmed/HEAD".to_owned(),
+                Disarmament::Renamed
+            ),
             ("bare/HEAD".to_owned(), Disarmament::Renamed),
             ("fifo".to_owned(), Disarmament::Removed),
             ("suid".to_owned(), Disarmament::Demoted),
