@@ -84,18 +84,15 @@ fn all_stub(outline: &Outline) -> Option<Reason> {
         .chain(top.empty_classes.iter().map(|&(_, line)| line))
         .min();
     let count = shown.len();
-    let noun = if count == 1 {
-        "definition, and it does"
+    let says = if count == 1 {
+        "the only definition does no work".to_owned()
     } else {
-        "definitions, and none does"
+        format!("{count} definitions, none does work")
     };
     Some(
-        Reason::fail(
-            "py.all-stub",
-            format!("{count} {noun} any work: {}", list(&shown)),
-        )
-        .line(line.unwrap_or(1))
-        .help("write the bodies, or mark the class as Protocol/ABC if it is an interface"),
+        Reason::fail("py.all-stub", format!("{says}: {}", list(&shown)))
+            .line(line.unwrap_or(1))
+            .help("write the bodies, or mark the class as Protocol/ABC if it is an interface"),
     )
 }
 

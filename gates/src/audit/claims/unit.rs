@@ -209,6 +209,65 @@ pub(super) fn named(word: &str) -> Option<(ClaimKind, f64)> {
     Some(unit)
 }
 
+const AT_MOST: [&str; 17] = [
+    "under",
+    "at most",
+    "up to",
+    "less than",
+    "fewer than",
+    "no more than",
+    "not more than",
+    "below",
+    "within",
+    "a maximum of",
+    "不超过",
+    "不到",
+    "不多于",
+    "至多",
+    "最多",
+    "低于",
+    "小于",
+];
+
+const AT_LEAST: [&str; 15] = [
+    "at least",
+    "over",
+    "more than",
+    "no less than",
+    "no fewer than",
+    "not less than",
+    "exceeding",
+    "exceeds",
+    "超过",
+    "至少",
+    "不少于",
+    "不低于",
+    "逾",
+    "多于",
+    "大于",
+];
+
+const ABOUT: [&str; 18] = [
+    "about",
+    "around",
+    "approximately",
+    "approx",
+    "approx.",
+    "roughly",
+    "nearly",
+    "almost",
+    "some",
+    "circa",
+    "ca.",
+    "c.",
+    "约",
+    "大约",
+    "近",
+    "接近",
+    "大概",
+    "差不多",
+];
+
 /// How a number is meant, by the words in front of it.
 pub(super) fn comparison(before: &str, number: &Number, unit: &Unit) -> Comparison {
     if let Some(said) = unit.said {
@@ -216,80 +275,16 @@ pub(super) fn comparison(before: &str, number: &Number, unit: &Unit) -> Comparis
     }
     let before = tail(before, 40).to_lowercase();
     let sign = before.trim_end().chars().next_back();
-    if ends_any(
-        &before,
-        &[
-            "under",
-            "at most",
-            "up to",
-            "less than",
-            "fewer than",
-            "no more than",
-            "not more than",
-            "below",
-            "within",
-            "a maximum of",
-            "不超过",
-            "不到",
-            "少于",
-            "不多于",
-            "至多",
-            "最多",
-            "低于",
-            "小于",
-        ],
-    ) && !ends(&before, "不少于")
-        || matches!(sign, Some('<' | '≤'))
-    {
+    // "不超过" holds "超过", "不少于" holds "少于", "不低于" holds "低于".
+    let at_least = ends_any(&before, &["不少于", "不低于"]);
+    let fewer = ends_any(&before, &AT_MOST) || ends(&before, "少于");
+    if (fewer && !at_least) || matches!(sign, Some('<' | '≤')) {
         return Comparison::Le;
     }
-    if ends_any(
-        &before,
-        &[
-            "at least",
-            "over",
-            "more than",
-            "no less than",
-            "no fewer than",
-            "not less than",
-            "exceeding",
-            "exceeds",
-            "超过",
-            "至少",
-            "不少于",
-            "不低于",
-            "逾",
-            "多于",
-            "大于",
-        ],
-    ) || matches!(sign, Some('>' | '≥'))
-    {
+    if ends_any(&before, &AT_LEAST) || matches!(sign, Some('>' | '≥')) {
         return Comparison::Ge;
     }
-    let about = ends_any(
-        &before,
-        &[
-            "about",
-            "around",
-            "approximately",
-            "approx",
-            "approx.",
-            "roughly",
-            "nearly",
-            "almost",
-            "some",
-            "circa",
-            "ca.",
-            "c.",
-            "约",
-            "大约",
-            "近",
-            "将近",
-            "接近",
-            "大概",
-            "差不多",
-        ],
-    ) || matches!(sign, Some('~' | '≈' | '～'));
+    let about = ends_any(&before, &ABOUT) || matches!(sign, Some('~' | '≈' | '～'));
     if about || number.scaled || unit.scale > 1.0 {
         Comparison::Approx
     } else {

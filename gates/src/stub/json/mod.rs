@@ -4,6 +4,8 @@ mod commented;
 mod notebook;
 mod scan;
 mod strict;
+#[cfg(test)]
+mod tests;
 
 use super::names::{base_name, extension};
 use crate::python::is_lfs_pointer;
