@@ -77,8 +77,13 @@ fn extra(spec: &RoomSpec, path: PathBuf, writable: bool, mount_at: &Path) -> Res
     }
     let real = std::fs::canonicalize(&path)
         .map_err(|error| Fault::at("find a path of the policy", &path, error))?;
-    for candidate in [&path, &real] {
-        permitted(candidate, &spec.forbidden, &path)?;
+    permitted(&path, &spec.forbidden)?;
+    if real != path {
+        // A link that somebody planted since the path was named would lead elsewhere.
+        return Err(refused(
+            &path,
+            &format!("it leads through a link to {}: name that", real.display()),
+        ));
     }
     let facts = std::fs::metadata(&real)
         .map_err(|error| Fault::at("look at a path of the policy", &path, error))?;
@@ -98,27 +103,27 @@ fn extra(spec: &RoomSpec, path: PathBuf, writable: bool, mount_at: &Path) -> Res
     })
 }
 
-fn permitted(candidate: &Path, forbidden: &[PathBuf], asked: &Path) -> Result<(), Fault> {
+fn permitted(candidate: &Path, forbidden: &[PathBuf]) -> Result<(), Fault> {
     for kernel in KERNEL {
         let shared_memory = candidate.starts_with("/dev/shm") && candidate != Path::new("/dev/shm");
         if candidate.starts_with(kernel) && !shared_memory {
-            return Err(refused(asked, &format!("{kernel} is the kernel's")));
+            return Err(refused(candidate, &format!("{kernel} is the kernel's")));
         }
     }
     for own in OWN {
         if Path::new(own).starts_with(candidate) {
-            return Err(refused(asked, &format!("it would cover {own}")));
+            return Err(refused(candidate, &format!("it would cover {own}")));
         }
     }
     if candidate.starts_with("/run/airlock") || candidate.starts_with("/var/run/airlock") {
-        return Err(refused(asked, "/run/airlock is the room's own"));
+        return Err(refused(candidate, "/run/airlock is the room's own"));
     }
     for guarded in forbidden {
         let real = std::fs::canonicalize(guarded).unwrap_or_else(|_absent| guarded.clone());
         for guarded in [guarded, &real] {
             if guarded.starts_with(candidate) || candidate.starts_with(guarded) {
                 let reason = format!("it would show {}", guarded.display());
-                return Err(refused(asked, &reason));
+                return Err(refused(candidate, &reason));
             }
         }
     }

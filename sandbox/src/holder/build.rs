@@ -12,7 +12,7 @@ use super::take::{self, Everything, GitEntry, Program, Show};
 use crate::bwrap::WARDEN;
 use crate::environment::HOME;
 use crate::error::Fault;
-use crate::policy::Source;
+use crate::policy::{Bind, Source};
 use crate::seccomp::{Arch, room_filter};
 use crate::spec::RoomSpec;
 
@@ -159,6 +159,9 @@ fn binds(image: &Image, room: &RoomSpec, taken: &Everything) -> Result<Vec<PathB
         writable.push(GIT.into());
     }
     for (bind, mount) in &taken.binds {
+        if let Some(outer) = around(taken, bind) {
+            image.pin_way(outer, &bind.path)?;
+        }
         match (&bind.source, mount) {
             (Source::Tree, Some(mount)) => {
                 image.mount(&mount.mount, &bind.path, Kind::Folder)?;
@@ -177,6 +180,19 @@ fn binds(image: &Image, room: &RoomSpec, taken: &Everything) -> Result<Vec<PathB
         }
     }
     Ok(writable)
+}
+
+/// The innermost writable path that `bind` stands in.
+fn around<'taken>(taken: &'taken Everything, bind: &Bind) -> Option<&'taken Path> {
+    let outer = taken
+        .binds
+        .iter()
+        .map(|(outer, _)| outer)
+        .filter(|outer| outer.writable);
+    outer
+        .map(|outer| outer.path.as_path())
+        .filter(|outer| bind.path != *outer && bind.path.starts_with(outer))
+        .max_by_key(|path| path.components().count())
 }
 
 fn room_tree(taken: &Everything) -> PathBuf {

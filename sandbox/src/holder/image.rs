@@ -163,40 +163,57 @@ impl Image {
     /// Keeps `inner` of the tree at `tree` from being written, and every folder on the way from being renamed.
     pub(super) fn protect(&self, tree: &Path, inner: &Path) -> Result<(), Fault> {
         let path = tree.join(inner);
-        let fault =
-            |error: rustix::io::Errno| Fault::at("protect a path of the worktree", &path, error);
-        let mut at = self.place(tree, Kind::Folder)?;
-        let names: Vec<_> = inner.iter().collect();
-        for (index, name) in names.iter().enumerate() {
-            let Some(found) = enter(&at, name).map_err(fault)? else {
-                let reason = "it is not in the worktree";
-                return Err(Fault::Refused {
-                    path,
-                    reason: reason.to_owned(),
-                });
+        let doing = "protect a path of the worktree";
+        let fault = |error: rustix::io::Errno| Fault::at(doing, &path, error);
+        self.pin_way(tree, &path)?;
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(fault(rustix::io::Errno::INVAL));
+        };
+        let folder = self.place(folder, Kind::Folder)?;
+        let Some(found) = enter(&folder, name).map_err(fault)? else {
+            return Err(absent(path));
+        };
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&found).map_err(fault)?.st_mode);
+        if !matches!(kind, FileType::Directory | FileType::RegularFile) {
+            let found = "neither a folder nor a regular file".to_owned();
+            return Err(Fault::Planted { path, found });
+        }
+        let mount = take::clone(&found, true).map_err(fault)?;
+        take::restrict(&mount, Show::ReadOnly, true)
+            .map_err(|error| Fault::at(doing, &path, error))?;
+        attach(&mount, &found).map_err(fault)
+    }
+
+    /// Pins every folder between `outer`, which jobs can write, and `inner`: a mount point whose parent could be
+    /// renamed would let something else take its place.
+    pub(super) fn pin_way(&self, outer: &Path, inner: &Path) -> Result<(), Fault> {
+        let Some(between) = inner
+            .parent()
+            .and_then(|folder| folder.strip_prefix(outer).ok())
+        else {
+            return Ok(());
+        };
+        let mut path = outer.to_owned();
+        let fault = |error: rustix::io::Errno| Fault::at("pin a folder", inner, error);
+        let mut above = self.place(outer, Kind::Folder)?;
+        for name in between {
+            path.push(name);
+            let Some(found) = enter(&above, name).map_err(fault)? else {
+                return Err(absent(inner.to_owned()));
             };
-            let kind = FileType::from_raw_mode(rustix::fs::fstat(&found).map_err(fault)?.st_mode);
-            let last = index + 1 == names.len();
-            if kind != FileType::Directory && !(last && kind == FileType::RegularFile) {
-                return Err(Fault::Planted {
-                    path,
-                    found: "not a folder or a regular file".to_owned(),
-                });
-            }
-            if last {
-                let mount = take::clone(&found, true).map_err(fault)?;
-                take::restrict(&mount, Show::ReadOnly, true)
-                    .map_err(|error| Fault::at("protect a path of the worktree", &path, error))?;
-                attach(&mount, &found).map_err(fault)?;
-            } else if mount_id(&found).map_err(fault)? == mount_id(&at).map_err(fault)? {
+            let found = fits(found, Kind::Folder, &path)?;
+            if mount_id(&found).map_err(fault)? == mount_id(&above).map_err(fault)? {
                 pin(&found).map_err(fault)?;
             }
-            at = enter(&at, name)
-                .map_err(fault)?
-                .ok_or_else(|| fault(rustix::io::Errno::NOENT))?;
+            above = self.place(&path, Kind::Folder)?;
         }
         Ok(())
     }
+}
+
+fn absent(path: std::path::PathBuf) -> Fault {
+    let reason = "it is not there, and a mount point would be left behind".to_owned();
+    Fault::Refused { path, reason }
 }
 
 fn fits(found: OwnedFd, wanted: Kind, path: &Path) -> Result<OwnedFd, Fault> {

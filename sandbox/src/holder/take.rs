@@ -116,17 +116,13 @@ fn binds(room: &RoomSpec, plan: &[Bind]) -> Result<Vec<(Bind, Option<Taken>)>, F
             };
             let taken = match &bind.source {
                 Source::Tree => Some(take(&room.tree, show)?),
-                // The caller named it, and the policy looked at where it leads.
-                Source::Host => Some(take(&resolved(&bind.path)?, show)?),
+                // The policy has seen that no link is on the way.
+                Source::Host => Some(take(&bind.path, show)?),
                 Source::InTree(_) => None,
             };
             Ok((bind.clone(), taken))
         })
         .collect()
-}
-
-fn resolved(path: &Path) -> Result<PathBuf, Fault> {
-    std::fs::canonicalize(path).map_err(|error| Fault::at("find a path of the policy", path, error))
 }
 
 /// The system's folders, and those that are only links to them on merged systems.

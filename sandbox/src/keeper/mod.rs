@@ -5,6 +5,7 @@
 
 mod charge;
 mod enter;
+mod finish;
 mod output;
 mod serve;
 mod tend;

@@ -49,25 +49,25 @@ enum Phase {
     },
 }
 
-struct Tending<'job> {
+pub(super) struct Tending<'job> {
     job: &'job JobSpec,
-    meta: Meta,
-    teller: &'job mut Teller,
-    log: Option<Log>,
-    charge: Charge,
-    server: Server,
+    pub(super) meta: Meta,
+    pub(super) teller: &'job mut Teller,
+    pub(super) log: Option<Log>,
+    pub(super) charge: Charge,
+    pub(super) server: Server,
     signals: SignalFd,
     output: Option<OwnedFd>,
     phase: Phase,
-    up: bool,
+    pub(super) up: bool,
     gone: bool,
-    started: Option<Instant>,
-    ended: Option<Instant>,
+    pub(super) started: Option<Instant>,
+    pub(super) ended: Option<Instant>,
     deadline: Option<Instant>,
     frozen: Option<Instant>,
     /// Why we ended it, if we did.
-    cause: Option<Exit>,
-    not_started: Option<String>,
+    pub(super) cause: Option<Exit>,
+    pub(super) not_started: Option<String>,
 }
 
 /// Sees the job through. An error means that nothing was run.
@@ -426,63 +426,11 @@ impl Tending<'_> {
     }
 
     /// Writes the state down. A disk that cannot be written must not end the job.
-    fn record(&mut self, state: JobState) {
+    pub(super) fn record(&mut self, state: JobState) {
         self.meta.state = state;
         if let Some(log) = &self.log {
             (self.meta.output.bytes, self.meta.output.dropped) = log.sizes();
         }
         drop(self.meta.write(&self.job.dir));
-    }
-
-    fn finish(mut self) -> Result<(), Fault> {
-        let fault = (!self.up && self.cause.is_none()).then(|| self.charge.fault());
-        if fault.is_none() {
-            // Also for a job that was stopped while its walls were built.
-            self.teller.tell(&KeeperAnswer::Kept);
-        }
-        let exit = self.exit(fault.as_ref());
-        if let Some(log) = self.log.take() {
-            (self.meta.output.bytes, self.meta.output.dropped) = log.finish();
-        }
-        self.meta.ended_ms = Some(now_ms());
-        let end = self.ended.unwrap_or_else(Instant::now);
-        self.meta.elapsed_ms = self.started.map(|start| {
-            u64::try_from(end.saturating_duration_since(start).as_millis()).unwrap_or(u64::MAX)
-        });
-        self.meta.exit = Some(exit.clone());
-        self.record(JobState::of(&exit));
-        self.server.reply_all_waiting(&Reply::Over);
-        fault.map_or(Ok(()), Err)
-    }
-
-    fn exit(&mut self, fault: Option<&Fault>) -> Exit {
-        if let Some(fault) = fault {
-            let reason = fault.clone().into_error(&self.meta.task).to_string();
-            return Exit::NotStarted { reason };
-        }
-        if let Some(reason) = self.not_started.take() {
-            return Exit::NotStarted { reason };
-        }
-        if let Some(cause) = self.cause.take() {
-            let killed = self.meta.code.is_none() && self.meta.signal.is_none();
-            if killed && self.started.is_some() {
-                self.meta.signal = Some(Signal::SIGKILL as i32);
-            }
-            return cause;
-        }
-        match (self.meta.code, self.meta.signal) {
-            (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) if signal == Signal::SIGXFSZ as i32 => over("file_size"),
-            (None, Some(signal)) if signal == Signal::SIGXCPU as i32 => over("cpu"),
-            (None, Some(signal)) => Exit::Signal(signal),
-            // Neither was told: bubblewrap or the warden was killed under it.
-            (None, None) => Exit::Lost,
-        }
-    }
-}
-
-fn over(limit: &str) -> Exit {
-    Exit::OverLimit {
-        limit: limit.to_owned(),
     }
 }

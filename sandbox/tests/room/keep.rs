@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use sandbox::{Attached, ControlError, Exit, Meta, Order, Room, RoomError};
 
-use crate::runner::{Task, Test, processes, start, unique, until};
+use crate::runner::{Task, Test, holds_for, processes, start, unique, until};
 
 pub(crate) const TESTS: &[Test] = &[
     ("timeout", timeout),
@@ -173,7 +173,8 @@ fn keeper_killed_early() {
         let mark = unique("mark-early");
         let name = format!("j{round}");
         let keeper = start(&room, &task.script(&name, &format!("sleep 300; : {mark}")));
-        std::thread::sleep(std::time::Duration::from_micros(round * 300));
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < std::time::Duration::from_micros(round * 300) {}
         kill(keeper.pid(), "-KILL");
         assert_eq!(keeper.wait().exit, Exit::Lost);
         until("all are gone", || processes(&mark).is_empty());
@@ -467,8 +468,7 @@ fn freeze() {
     for _ in 0..3 {
         sandbox::control(locks, "t", "x", &Order::Freeze).unwrap();
         let still = (count(&task, "a"), count(&task, "b"));
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        assert_eq!((count(&task, "a"), count(&task, "b")), still);
+        holds_for(50, || (count(&task, "a"), count(&task, "b")) == still);
         sandbox::control(locks, "t", "x", &Order::Thaw).unwrap();
         until("it goes on", || {
             count(&task, "a") > still.0 && count(&task, "b") > still.1
@@ -488,7 +488,7 @@ fn freeze_is_not_the_jobs_time() {
     job.timeout_ms = Some(600);
     let keeper = start(&room, &job);
     sandbox::control(&task.spec.locks, "t", "x", &Order::Freeze).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(900));
+    holds_for(900, || task.log("x").is_empty());
     std::fs::write(task.spec.tree.join("go"), "").unwrap();
     sandbox::control(&task.spec.locks, "t", "x", &Order::Thaw).unwrap();
     let (outcome, log) = task.wait(keeper, "x");
@@ -648,8 +648,7 @@ fn unconfined_freeze() {
     until("it runs", || count(&task, "a") > 3 && count(&task, "b") > 3);
     sandbox::control(&task.spec.locks, "t", "x", &Order::Freeze).unwrap();
     let still = (count(&task, "a"), count(&task, "b"));
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    assert_eq!((count(&task, "a"), count(&task, "b")), still);
+    holds_for(50, || (count(&task, "a"), count(&task, "b")) == still);
     sandbox::control(&task.spec.locks, "t", "x", &Order::Thaw).unwrap();
     until("it goes on", || {
         count(&task, "a") > still.0 && count(&task, "b") > still.1

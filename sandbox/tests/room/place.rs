@@ -13,6 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("ancestors_are_pinned", ancestors_are_pinned),
     ("planted_links", planted_links),
     ("further_paths", further_paths),
+    ("inner_paths_are_pinned", inner_paths_are_pinned),
     ("refused_paths", refused_paths),
     ("owner_of_the_repository", owner_of_the_repository),
     ("no_litter_on_the_host", no_litter_on_the_host),
@@ -29,7 +30,7 @@ fn at(place: &str) -> (Exit, String) {
 
 fn places() {
     for place in [
-        "/work space/p",
+        "/a b/p",
         "/tmp/a/b/p",
         "/var/tmp/p",
         "/home/agent/p",
@@ -139,6 +140,30 @@ fn further_paths() {
         (names(&at("ro")), names(&at("rw"))),
         (vec!["x".to_owned()], vec!["x".into(), "y".into()])
     );
+}
+
+fn inner_paths_are_pinned() {
+    let mut task = Task::new();
+    let outer = tempfile::tempdir().unwrap();
+    let open = || std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    for name in ["", "one", "one/two"] {
+        std::fs::create_dir_all(outer.path().join(name)).unwrap();
+        std::fs::set_permissions(outer.path().join(name), open()).unwrap();
+    }
+    let locked = outer.path().join("one/two/locked");
+    std::fs::write(&locked, "locked\n").unwrap();
+    task.spec.rw = vec![outer.path().to_owned()];
+    task.spec.ro = vec![locked.clone()];
+    let script = format!(
+        "cd {}; mv one x; mv one/two one/x; echo x > one/two/locked; touch one/two/new; cat one/two/locked",
+        outer.path().display()
+    );
+    let (_, log) = task.run(&script);
+    assert!(
+        log.ends_with("locked\n") && log.matches("busy").count() == 2,
+        "{log}"
+    );
+    assert!(outer.path().join("one/two/new").exists());
 }
 
 fn refused_paths() {

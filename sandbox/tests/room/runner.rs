@@ -209,6 +209,15 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
+/// Watches that `condition` holds for so many milliseconds.
+pub(crate) fn holds_for(millis: u64, condition: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_millis(millis);
+    while std::time::Instant::now() < end {
+        assert!(condition(), "it did not stay so");
+        std::thread::yield_now();
+    }
+}
+
 pub(crate) fn unique(word: &str) -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!(
