@@ -1,7 +1,7 @@
 //! The command line's side of the supervisor: starts it when absent, gives one order, hands on what
 //! is recorded. Follows the agent's log by file while it waits, so that output needs no relay.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
@@ -52,7 +52,11 @@ pub struct Carried {
 
 /// Gives one order and waits for its end.
 pub fn order(place: &Place, order: Order, watcher: &mut dyn Watcher) -> Result<Carried, Failure> {
-    let request = Request { version: itself::VERSION.to_owned(), start: start_of(place), order };
+    let request = Request {
+        version: itself::VERSION.to_owned(),
+        start: start_of(place),
+        order,
+    };
     // A supervisor that is about to go may take a connection and close it unread: try again.
     for _ in 0..20 {
         let stream = connect(place)?;
@@ -60,8 +64,10 @@ pub fn order(place: &Place, order: Order, watcher: &mut dyn Watcher) -> Result<C
             return Ok(carried);
         }
     }
-    Err(Failure::new(Exit::Internal, "the supervisor goes away again and again")
-        .advise(format!("see {}", place.folder.supervisor_log().display())))
+    Err(
+        Failure::new(Exit::Internal, "the supervisor goes away again and again")
+            .advise(format!("see {}", place.folder.supervisor_log().display())),
+    )
 }
 
 /// Connects to the supervisor of a state folder, starting it when there is none.
@@ -72,18 +78,28 @@ fn connect(place: &Place) -> Result<UnixStream, Failure> {
         }
         start(place)?;
     }
-    Err(Failure::new(Exit::Internal, "the supervisor cannot be reached")
-        .advise(format!("see {}", place.folder.supervisor_log().display())))
+    Err(
+        Failure::new(Exit::Internal, "the supervisor cannot be reached")
+            .advise(format!("see {}", place.folder.supervisor_log().display())),
+    )
 }
 
 /// A folder from which the same view of the repository is found again.
 fn start_of(place: &Place) -> PathBuf {
-    place.repository.checkout().unwrap_or(place.repository.common_dir()).to_owned()
+    place
+        .repository
+        .checkout()
+        .unwrap_or(place.repository.common_dir())
+        .to_owned()
 }
 
 fn dial(folder: &StateFolder) -> io::Result<UnixStream> {
     let opened = File::open(folder.path())?;
-    UnixStream::connect(format!("/proc/self/fd/{}/{}", opened.as_raw_fd(), StateFolder::SOCKET))
+    UnixStream::connect(format!(
+        "/proc/self/fd/{}/{}",
+        opened.as_raw_fd(),
+        StateFolder::SOCKET
+    ))
 }
 
 fn start(place: &Place) -> Result<(), Failure> {
@@ -104,7 +120,9 @@ fn start(place: &Place) -> Result<(), Failure> {
         .or_fail(Exit::Internal)?;
     let mut said = String::new();
     let output = child.stdout.take().expect("stdout was asked to be a pipe");
-    BufReader::new(output).read_line(&mut said).or_fail(Exit::Internal)?;
+    BufReader::new(output)
+        .read_line(&mut said)
+        .or_fail(Exit::Internal)?;
     match said.trim_end() {
         READY => Ok(()),
         HELD => {
@@ -137,7 +155,10 @@ fn converse(
         signals: interrupts().or_fail(Exit::Internal)?,
         replies: BufReader::with_capacity(1 << 16, stream),
         log: None,
-        carried: Carried { task: None, interrupted: false },
+        carried: Carried {
+            task: None,
+            interrupted: false,
+        },
     };
     loop {
         let Some(reply) = conversation.next(watcher)? else {
@@ -192,7 +213,11 @@ impl Conversation<'_> {
             if let Some(log) = &mut self.log {
                 log.hand_on(watcher);
             }
-            let timeout = if self.log.is_some() { PollTimeout::from(LOOK) } else { PollTimeout::NONE };
+            let timeout = if self.log.is_some() {
+                PollTimeout::from(LOOK)
+            } else {
+                PollTimeout::NONE
+            };
             let stream = *self.replies.get_ref();
             let mut fds = [
                 PollFd::new(stream.as_fd(), PollFlags::POLLIN),
@@ -215,18 +240,26 @@ impl Conversation<'_> {
         if read.is_err() || line.is_empty() {
             return Ok(None);
         }
-        serde_json::from_str(&line).or_fail(Exit::Internal).map(Some)
+        serde_json::from_str(&line)
+            .or_fail(Exit::Internal)
+            .map(Some)
     }
 
     /// The first signal stops the task; the second one ends only this command.
     fn interrupt(&mut self) -> Result<(), Failure> {
         while let Ok(Some(_signal)) = self.signals.read_signal() {}
         if self.carried.interrupted {
-            return Err(Failure::new(Exit::Interrupted, "interrupted again: left the task as it is")
-                .advise("`airlock ls` shows it"));
+            return Err(Failure::new(
+                Exit::Interrupted,
+                "interrupted again: left the task as it is",
+            )
+            .advise("`airlock ls` shows it"));
         }
         self.carried.interrupted = true;
-        let stop = Then::Stop { by: "user".to_owned(), reason: "interrupted".to_owned() };
+        let stop = Then::Stop {
+            by: "user".to_owned(),
+            reason: "interrupted".to_owned(),
+        };
         let mut line = serde_json::to_vec(&stop).or_fail(Exit::Internal)?;
         line.push(b'\n');
         let mut stream = *self.replies.get_ref();
@@ -234,15 +267,19 @@ impl Conversation<'_> {
     }
 
     fn record(&mut self, place: &Place, record: &Record, watcher: &mut dyn Watcher) {
-        if let Event::Ended { .. } = &record.event {
-            if let Some(mut log) = self.log.take() {
-                log.hand_on(watcher);
-            }
+        if matches!(record.event, Event::Ended { .. })
+            && let Some(mut log) = self.log.take()
+        {
+            log.hand_on(watcher);
         }
         watcher.event(record);
         if let Event::Started { job, .. } = &record.event {
             let path = place.folder.task(record.task.as_str()).log(job);
-            self.log = Some(FollowedLog { job: job.clone(), path, file: None });
+            self.log = Some(FollowedLog {
+                job: job.clone(),
+                path,
+                file: None,
+            });
         }
     }
 }
@@ -251,7 +288,7 @@ impl FollowedLog {
     /// Whatever has been written since the last look.
     fn hand_on(&mut self, watcher: &mut dyn Watcher) {
         if self.file.is_none() {
-            self.file = fs::File::open(&self.path).ok();
+            self.file = File::open(&self.path).ok();
         }
         let Some(file) = &mut self.file else { return };
         let mut piece = vec![0; 1 << 16];

@@ -42,23 +42,37 @@ pub struct Protected {
 
 impl Protected {
     fn covers(&self, path: &str) -> bool {
-        let hit = |patterns: &[String]| patterns.iter().any(|pattern| gates::glob_matches(pattern, path));
+        let hit = |patterns: &[String]| {
+            patterns
+                .iter()
+                .any(|pattern| gates::glob_matches(pattern, path))
+        };
         hit(&self.patterns) && !hit(&self.allowed)
     }
 }
 
 /// Assembles the delivery.
 pub fn assemble(repository: &Repository, input: &Input<'_>) -> Result<Delivery, Failure> {
-    let changes = repository.changes(input.base, input.commit).or_fail(Exit::Internal)?;
-    let base = repository.commit_facts(input.base).or_fail(Exit::Internal)?;
-    let judged = repository.commit_facts(input.commit).or_fail(Exit::Internal)?;
+    let changes = repository
+        .changes(input.base, input.commit)
+        .or_fail(Exit::Internal)?;
+    let base = repository
+        .commit_facts(input.base)
+        .or_fail(Exit::Internal)?;
+    let judged = repository
+        .commit_facts(input.commit)
+        .or_fail(Exit::Internal)?;
     let mut problems: Vec<Problem> = input.problems.iter().map(problem).collect();
     let mut judged_changes = Vec::with_capacity(changes.len());
     for change in &changes {
         let change = convert(repository, change)?;
         if let Some(protected) = input.protected {
             let touched = std::iter::once(&change.path).chain(&change.from);
-            problems.extend(touched.filter(|path| protected.covers(path)).map(|path| refused(path)));
+            problems.extend(
+                touched
+                    .filter(|path| protected.covers(path))
+                    .map(|path| refused(path)),
+            );
         }
         judged_changes.push(change);
     }
@@ -102,7 +116,9 @@ fn convert(repository: &Repository, change: &FileChange) -> Result<Change, Failu
         worktrees::ChangeKind::Modified => (ChangeKind::Modified, None),
         worktrees::ChangeKind::Deleted => (ChangeKind::Deleted, None),
         worktrees::ChangeKind::ModeChanged => (ChangeKind::Mode, None),
-        worktrees::ChangeKind::Renamed { from } => (ChangeKind::Renamed, Some(worktrees::shown(from))),
+        worktrees::ChangeKind::Renamed { from } => {
+            (ChangeKind::Renamed, Some(worktrees::shown(from)))
+        }
     };
     Ok(Change {
         path: worktrees::shown(&change.path),
@@ -120,7 +136,11 @@ fn side(repository: &Repository, side: Option<&Side>) -> Result<Option<Blob>, Fa
     } else {
         repository.blob_size(side.oid).or_fail(Exit::Internal)?
     };
-    Ok(Some(Blob { oid: side.oid.to_string(), mode: side.mode, bytes }))
+    Ok(Some(Blob {
+        oid: side.oid.to_string(),
+        mode: side.mode,
+        bytes,
+    }))
 }
 
 fn agent_work(survey: &ShadowSurvey) -> AgentWork {
@@ -134,7 +154,11 @@ fn agent_work(survey: &ShadowSurvey) -> AgentWork {
                 reference: Some(commit.reference.clone()),
             })
             .collect(),
-        references: survey.references.iter().map(|found| format!("{} at {}", found.name, found.oid)).collect(),
+        references: survey
+            .references
+            .iter()
+            .map(|found| format!("{} at {}", found.name, found.oid))
+            .collect(),
         unreadable: survey.unreadable.clone(),
     }
 }

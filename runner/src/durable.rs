@@ -39,17 +39,28 @@ fn rename_into(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<(), W
     );
     let temporary = folder.join(name);
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&temporary)?;
         file.write_all(bytes)?;
         if sync {
             file.sync_all()?;
         }
         fs::rename(&temporary, path)?;
-        if sync { File::open(folder)?.sync_all() } else { Ok(()) }
+        if sync {
+            File::open(folder)?.sync_all()
+        } else {
+            Ok(())
+        }
     })();
     if written.is_err() {
         // The rename did not happen; what is left is ours and of no use to anybody.
         fs::remove_file(&temporary).ok();
     }
-    written.map_err(|source| WriteError { path: path.to_owned(), source })
+    written.map_err(|source| WriteError {
+        path: path.to_owned(),
+        source,
+    })
 }

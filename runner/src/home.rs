@@ -97,13 +97,21 @@ impl StateRoot {
     /// The state folder of one repository, made when absent.
     pub fn folder(&self, name: &str, common_dir: &Path) -> Result<StateFolder, HomeError> {
         let digest = Sha256::digest(common_dir.as_os_str().as_encoded_bytes());
-        let short: String = digest.iter().take(6).map(|b| format!("{b:02x}")).collect();
+        let short = crate::hex::of(digest.get(..6).unwrap_or_default());
         let name: String = name
             .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                    c
+                } else {
+                    '-'
+                }
+            })
             .take(40)
             .collect();
-        let path = self.0.join(format!("{}-{short}", name.trim_start_matches('.')));
+        let path = self
+            .0
+            .join(format!("{}-{short}", name.trim_start_matches('.')));
         for folder in [&path, &path.join("locks"), &path.join("tasks")] {
             own_folder(folder)?;
         }
@@ -113,15 +121,25 @@ impl StateRoot {
 
 /// Makes a folder of mode 0700, or accepts one that is ours.
 fn own_folder(path: &Path) -> Result<(), HomeError> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path);
     made.and_then(|()| fs::metadata(path))
-        .map_err(|source| HomeError::Make { path: path.to_owned(), source })
+        .map_err(|source| HomeError::Make {
+            path: path.to_owned(),
+            source,
+        })
         .and_then(|meta| {
             let us = nix::unistd::geteuid().as_raw();
             if meta.uid() == us {
                 Ok(())
             } else {
-                Err(HomeError::Foreign { path: path.to_owned(), owner: meta.uid(), us })
+                Err(HomeError::Foreign {
+                    path: path.to_owned(),
+                    owner: meta.uid(),
+                    us,
+                })
             }
         })
 }

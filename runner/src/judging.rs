@@ -20,7 +20,7 @@ use crate::itself;
 pub const SUBCOMMAND: &str = "__judge";
 
 /// One judgement may take this long.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A question or answer line longer than this is not from our child.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -47,11 +47,19 @@ impl Judge {
             .or_fail(Exit::Internal)?;
         let answers = child.stdin.take().expect("stdin was asked to be a pipe");
         let questions = child.stdout.take().expect("stdout was asked to be a pipe");
-        Ok(Self { child, questions: BufReader::with_capacity(1 << 16, questions), answers })
+        Ok(Self {
+            child,
+            questions: BufReader::with_capacity(1 << 16, questions),
+            answers,
+        })
     }
 
     /// Judges one delivery and ends the child.
-    pub fn judge(mut self, repository: &Repository, delivery: &Delivery) -> Result<Judgement, Failure> {
+    pub fn judge(
+        mut self,
+        repository: &Repository,
+        delivery: &Delivery,
+    ) -> Result<Judgement, Failure> {
         let mut objects = Objects::of(repository, delivery)?;
         let deadline = Instant::now() + PATIENCE;
         let judged = self.converse(delivery, &mut objects, deadline);
@@ -111,7 +119,10 @@ impl Judge {
             if self.questions.buffer().is_empty() {
                 self.ready(deadline)?;
             }
-            let available = self.questions.fill_buf().map_err(|error| error.to_string())?;
+            let available = self
+                .questions
+                .fill_buf()
+                .map_err(|error| error.to_string())?;
             let end = available.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(available.len(), |end| end + 1);
             line.extend_from_slice(available.get(..taken).unwrap_or_default());
@@ -129,9 +140,15 @@ impl Judge {
     fn ready(&self, deadline: Instant) -> Result<(), String> {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-        let mut fds = [PollFd::new(self.questions.get_ref().as_fd(), PollFlags::POLLIN)];
+        let mut fds = [PollFd::new(
+            self.questions.get_ref().as_fd(),
+            PollFlags::POLLIN,
+        )];
         match poll(&mut fds, timeout) {
-            Ok(0) => Err(format!("the judge took longer than {} s", PATIENCE.as_secs())),
+            Ok(0) => Err(format!(
+                "the judge took longer than {} s",
+                PATIENCE.as_secs()
+            )),
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
             Err(errno) => Err(errno.to_string()),
         }
@@ -164,7 +181,14 @@ impl<'a> Objects<'a> {
             }
         }
         let tree = Oid::from_str(&delivery.tree).or_fail(Exit::Internal)?;
-        Ok(Self { repository, tree, allowed, paths, entries: None, last: None })
+        Ok(Self {
+            repository,
+            tree,
+            allowed,
+            paths,
+            entries: None,
+            last: None,
+        })
     }
 
     fn blob(&mut self, oid: &str) -> Option<Vec<u8>> {
@@ -201,8 +225,11 @@ fn unjudgeable(reason: &str, path: Option<&str>) -> Judgement {
         .into_iter()
         .map(|gate| {
             if gate == Gate::Stub {
-                let mut why = Reason::fail("unjudgeable", format!("no judgement could be made: {reason}"))
-                    .help("a file that kills its parser is refused; simplify or remove it");
+                let mut why = Reason::fail(
+                    "unjudgeable",
+                    format!("no judgement could be made: {reason}"),
+                )
+                .help("a file that kills its parser is refused; simplify or remove it");
                 why.path = path.map(str::to_owned);
                 GateRun::of(gate, vec![why])
             } else {
@@ -210,7 +237,10 @@ fn unjudgeable(reason: &str, path: Option<&str>) -> Judgement {
             }
         })
         .collect();
-    Judgement { gates, ..Judgement::default() }
+    Judgement {
+        gates,
+        ..Judgement::default()
+    }
 }
 
 /// The child: reads a delivery, judges, answers, ends.
@@ -219,7 +249,9 @@ pub fn child() -> ExitCode {
         // Hostile bytes are not read without walls; the parent sees an end without a judgement.
         return ExitCode::FAILURE;
     }
-    let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(child_on_large_stack);
+    let worker = std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(child_on_large_stack);
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         Ok(Ok(Err(_)) | Err(_)) | Err(_) => ExitCode::FAILURE,
@@ -227,7 +259,10 @@ pub fn child() -> ExitCode {
 }
 
 fn child_on_large_stack() -> io::Result<()> {
-    let mut parent = Parent { answers: io::stdin().lock(), questions: io::stdout().lock() };
+    let mut parent = Parent {
+        answers: io::stdin().lock(),
+        questions: io::stdout().lock(),
+    };
     let mut header = String::new();
     parent.answers.read_line(&mut header)?;
     let delivery: Delivery = serde_json::from_str(&header)?;

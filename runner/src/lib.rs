@@ -18,6 +18,7 @@ pub mod delivery;
 pub mod durable;
 pub mod event;
 pub mod exit;
+pub mod hex;
 pub mod home;
 pub mod itself;
 pub mod judging;
@@ -56,7 +57,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers, everything else is a usage error.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            };
             error.print().ok();
             return exit.into();
         }

@@ -32,7 +32,11 @@ impl Place {
         })?;
         let root = StateRoot::from_env()?;
         let folder = root.folder(repository.name(), repository.common_dir())?;
-        Ok(Self { repository, root, folder })
+        Ok(Self {
+            repository,
+            root,
+            folder,
+        })
     }
 
     /// The events so far; none when no task was ever started here.
@@ -43,8 +47,11 @@ impl Place {
     /// The task whose id is, or uniquely begins with, `prefix`.
     pub fn task(&self, prefix: &str) -> Result<TaskView, Failure> {
         let missing = || {
-            Failure::new(Exit::NotFound, format!("no task {prefix:?} in {}", self.repository.name()))
-                .advise("`airlock ls --all` lists the tasks of this repository")
+            Failure::new(
+                Exit::NotFound,
+                format!("no task {prefix:?} in {}", self.repository.name()),
+            )
+            .advise("`airlock ls --all` lists the tasks of this repository")
         };
         let store = self.store()?.ok_or_else(missing)?;
         let candidates = store.tasks(prefix)?;
@@ -65,19 +72,22 @@ pub fn view(store: &Store, id: &TaskId) -> Result<Option<TaskView>, Failure> {
 
 /// The folder that the command works in.
 pub fn here(globals: &Globals) -> PathBuf {
-    globals.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+    globals
+        .directory
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("."))
 }
 
 fn ambiguous(prefix: &str, several: &[TaskId]) -> Failure {
     let names: Vec<&str> = several.iter().map(TaskId::as_str).collect();
-    Failure::usage(format!("{prefix:?} could be any of {}", names.join(", "))).advise("give more of the id")
+    Failure::usage(format!("{prefix:?} could be any of {}", names.join(", ")))
+        .advise("give more of the id")
 }
 
-fn advice_for_open(error: &worktrees::OpenError) -> String {
-    match error {
-        worktrees::OpenError::NotARepository { .. } => {
-            "run it in a git repository, or name one with -C DIR".to_owned()
-        }
-        _ => "`airlock doctor` says what this host and repository support".to_owned(),
+fn advice_for_open(error: &worktrees::OpenError) -> &'static str {
+    if matches!(error, worktrees::OpenError::NotARepository { .. }) {
+        "run it in a git repository, or name one with -C DIR"
+    } else {
+        "`airlock doctor` says what this host and repository support"
     }
 }

@@ -109,15 +109,24 @@ impl Stage {
 
     /// The next stage, or a refusal of an order that cannot happen.
     pub fn apply(from: Option<Self>, event: &Event) -> Result<Self, IllegalOrder> {
-        let refuse = || IllegalOrder { from, event: event.kind() };
+        let refuse = || IllegalOrder {
+            from,
+            event: event.kind(),
+        };
         let Some(now) = from else {
-            return match event {
-                Event::Queued { .. } => Ok(Self::Queued),
-                _ => Err(refuse()),
+            let first = matches!(event, Event::Queued { .. });
+            return if first {
+                Ok(Self::Queued)
+            } else {
+                Err(refuse())
             };
         };
         let allowed = |stages: &[Self], next: Self| {
-            if stages.contains(&now) { Ok(next) } else { Err(refuse()) }
+            if stages.contains(&now) {
+                Ok(next)
+            } else {
+                Err(refuse())
+            }
         };
         match event {
             Event::Queued { .. } => Err(refuse()),
@@ -125,33 +134,67 @@ impl Stage {
             Event::Prepared { .. } => allowed(&[Self::Preparing], Self::Preparing),
             Event::Started { .. } => {
                 let resumed = now.rests() && !matches!(now, Self::Landed | Self::Discarded);
-                if resumed || now == Self::Preparing { Ok(Self::Running) } else { Err(refuse()) }
+                if resumed || now == Self::Preparing {
+                    Ok(Self::Running)
+                } else {
+                    Err(refuse())
+                }
             }
             Event::Ended { outcome, .. } => allowed(&[Self::Running], Self::after(&outcome.exit)),
             Event::Sealing => {
                 let again = now.rests() && !matches!(now, Self::Landed | Self::Discarded);
                 let taken_up = matches!(now, Self::Waiting | Self::Sealing | Self::Gating);
-                if again || taken_up { Ok(Self::Sealing) } else { Err(refuse()) }
+                if again || taken_up {
+                    Ok(Self::Sealing)
+                } else {
+                    Err(refuse())
+                }
             }
             Event::Sealed { .. } => allowed(&[Self::Sealing], Self::Sealing),
             Event::Empty => allowed(&[Self::Sealing], Self::Empty),
             Event::Gating => allowed(&[Self::Sealing, Self::Gating, Self::Accepted], Self::Gating),
-            Event::Judged { .. } | Event::Recorded { .. } => {
-                allowed(&[Self::Gating, Self::Rejected, Self::Accepted, Self::Landing], now)
-            }
+            Event::Judged { .. } | Event::Recorded { .. } => allowed(
+                &[Self::Gating, Self::Rejected, Self::Accepted, Self::Landing],
+                now,
+            ),
             Event::Overridden { .. } => allowed(&[Self::Rejected], Self::Gating),
             Event::Rejected { .. } => allowed(&[Self::Gating], Self::Rejected),
             Event::Accepted { .. } => allowed(&[Self::Gating], Self::Accepted),
             Event::Landing { .. } => allowed(&[Self::Accepted], Self::Landing),
             Event::LandStep { .. } => allowed(&[Self::Landing], Self::Landing),
             Event::Landed { .. } => allowed(&[Self::Landing], Self::Landed),
-            Event::NotLanded { .. } => {
-                allowed(&[Self::Landing, Self::Accepted, Self::Gating], Self::Accepted)
+            Event::NotLanded { .. } => allowed(
+                &[Self::Landing, Self::Accepted, Self::Gating],
+                Self::Accepted,
+            ),
+            Event::Failed { .. } => {
+                if now == Self::Landed {
+                    Err(refuse())
+                } else {
+                    Ok(Self::Failed)
+                }
             }
-            Event::Failed { .. } => if now == Self::Landed { Err(refuse()) } else { Ok(Self::Failed) },
-            Event::Stopped { .. } => if now.rests() { Err(refuse()) } else { Ok(Self::Stopped) },
-            Event::Lost { .. } => if now.rests() { Err(refuse()) } else { Ok(Self::Lost) },
-            Event::Discarded { .. } => if now.rests() { Ok(Self::Discarded) } else { Err(refuse()) },
+            Event::Stopped { .. } => {
+                if now.rests() {
+                    Err(refuse())
+                } else {
+                    Ok(Self::Stopped)
+                }
+            }
+            Event::Lost { .. } => {
+                if now.rests() {
+                    Err(refuse())
+                } else {
+                    Ok(Self::Lost)
+                }
+            }
+            Event::Discarded { .. } => {
+                if now.rests() {
+                    Ok(Self::Discarded)
+                } else {
+                    Err(refuse())
+                }
+            }
             Event::Checkout { .. } | Event::Removed => Ok(now),
         }
     }

@@ -11,16 +11,14 @@ use crate::exit::{Exit, Failure};
 use crate::task::TaskId;
 
 /// Each entry is applied once, in order; the count is kept in `user_version`.
-const MIGRATIONS: &[&str] = &[
-    "CREATE TABLE event (
+const MIGRATIONS: &[&str] = &["CREATE TABLE event (
         seq  INTEGER PRIMARY KEY AUTOINCREMENT,
         at   INTEGER NOT NULL,
         task TEXT NOT NULL,
         kind TEXT NOT NULL,
         body TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX event_task ON event (task, seq);",
-];
+    CREATE INDEX event_task ON event (task, seq);"];
 
 /// Why the store could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +80,14 @@ pub struct Store {
 impl Store {
     /// Opens for writing and brings the schema up to date.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let fail = |source| StoreError::Open { path: path.to_owned(), source };
+        let fail = |source| StoreError::Open {
+            path: path.to_owned(),
+            source,
+        };
         let mut connection = Connection::open(path).map_err(fail)?;
-        connection.busy_timeout(Duration::from_secs(10)).map_err(fail)?;
+        connection
+            .busy_timeout(Duration::from_secs(10))
+            .map_err(fail)?;
         connection
             .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
             .map_err(fail)?;
@@ -97,31 +100,57 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let fail = |source| StoreError::Open { path: path.to_owned(), source };
+        let fail = |source| StoreError::Open {
+            path: path.to_owned(),
+            source,
+        };
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
-        connection.busy_timeout(Duration::from_secs(10)).map_err(fail)?;
-        connection.execute_batch("PRAGMA query_only = ON;").map_err(fail)?;
+        connection
+            .busy_timeout(Duration::from_secs(10))
+            .map_err(fail)?;
+        connection
+            .execute_batch("PRAGMA query_only = ON;")
+            .map_err(fail)?;
         let version = schema(&connection).map_err(fail)?;
         if version > MIGRATIONS.len() {
-            return Err(StoreError::Newer { path: path.to_owned(), found: version, known: MIGRATIONS.len() });
+            return Err(StoreError::Newer {
+                path: path.to_owned(),
+                found: version,
+                known: MIGRATIONS.len(),
+            });
         }
         // A store whose maker died before its first migration holds nothing yet.
         Ok((version > 0).then_some(Self { connection }))
     }
 
     /// Records several facts of one task in one transaction; durable when it returns.
-    pub fn append(&mut self, at: u64, task: &TaskId, events: Vec<Event>) -> Result<Vec<Record>, StoreError> {
-        let fail = |source| StoreError::Append { task: task.clone(), source };
+    pub fn append(
+        &mut self,
+        at: u64,
+        task: &TaskId,
+        events: Vec<Event>,
+    ) -> Result<Vec<Record>, StoreError> {
+        let fail = |source| StoreError::Append {
+            task: task.clone(),
+            source,
+        };
         let transaction = self.connection.transaction().map_err(fail)?;
         let mut records = Vec::with_capacity(events.len());
         for event in events {
             let body = serde_json::to_string(&event).expect("events hold nothing that JSON cannot");
             let seq = transaction
                 .prepare_cached("INSERT INTO event (at, task, kind, body) VALUES (?1, ?2, ?3, ?4)")
-                .and_then(|mut insert| insert.insert(params![at.cast_signed(), task.as_str(), event.kind(), body]))
+                .and_then(|mut insert| {
+                    insert.insert(params![at.cast_signed(), task.as_str(), event.kind(), body])
+                })
                 .map_err(fail)?;
-            records.push(Record { seq: seq.cast_unsigned(), at, task: task.clone(), event });
+            records.push(Record {
+                seq: seq.cast_unsigned(),
+                at,
+                task: task.clone(),
+                event,
+            });
         }
         transaction.commit().map_err(fail)?;
         Ok(records)
@@ -159,13 +188,26 @@ impl Store {
         Ok(tasks)
     }
 
-    fn select(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<Record>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(StoreError::Read)?;
+    fn select(
+        &self,
+        sql: &str,
+        values: &[&dyn rusqlite::ToSql],
+    ) -> Result<Vec<Record>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached(sql)
+            .map_err(StoreError::Read)?;
         let mut rows = statement.query(values).map_err(StoreError::Read)?;
         let mut records = Vec::new();
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            let seq = row.get::<_, i64>(0).map_err(StoreError::Read)?.cast_unsigned();
-            let at = row.get::<_, i64>(1).map_err(StoreError::Read)?.cast_unsigned();
+            let seq = row
+                .get::<_, i64>(0)
+                .map_err(StoreError::Read)?
+                .cast_unsigned();
+            let at = row
+                .get::<_, i64>(1)
+                .map_err(StoreError::Read)?
+                .cast_unsigned();
             let task: String = row.get(2).map_err(StoreError::Read)?;
             let body: String = row.get(3).map_err(StoreError::Read)?;
             let bad = |source| StoreError::Row { seq, source };
@@ -186,20 +228,31 @@ fn schema(connection: &Connection) -> rusqlite::Result<usize> {
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let fail = |source| StoreError::Open { path: path.to_owned(), source };
+    let fail = |source| StoreError::Open {
+        path: path.to_owned(),
+        source,
+    };
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(fail)?;
     let found = schema(&transaction).map_err(fail)?;
     let known = MIGRATIONS.len();
     if found > known {
-        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        });
     }
     for migration in MIGRATIONS.iter().skip(found) {
         transaction.execute_batch(migration).map_err(fail)?;
     }
     transaction
-        .pragma_update(None, "user_version", i64::try_from(known).unwrap_or(i64::MAX))
+        .pragma_update(
+            None,
+            "user_version",
+            i64::try_from(known).unwrap_or(i64::MAX),
+        )
         .map_err(fail)?;
     transaction.commit().map_err(fail)
 }

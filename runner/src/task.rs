@@ -15,9 +15,7 @@ pub struct TaskId(String);
 
 /// A task id that would not be safe as a file name or ref component.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "bad task id {0:?}: use 1 to 64 of a-z, 0-9, '-', '_', starting with a letter or digit"
-)]
+#[error("bad task id {0:?}: use 1 to 64 of a-z, 0-9, '-', '_', starting with a letter or digit")]
 pub struct BadTaskId(pub String);
 
 impl TaskId {
@@ -25,7 +23,8 @@ impl TaskId {
     pub fn fresh(unix_seconds: u64, chance: u32) -> Self {
         const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
         // Seconds since 2025-01-01: six digits last until 2059 and sort by time.
-        let mut bits = (unix_seconds.saturating_sub(1_735_689_600) << 20) | u64::from(chance & 0xf_ffff);
+        let mut bits =
+            (unix_seconds.saturating_sub(1_735_689_600) << 20) | u64::from(chance & 0xf_ffff);
         let mut text = [0u8; 10];
         for digit in text.iter_mut().rev() {
             *digit = DIGITS[usize::from((bits & 31) as u8)];
@@ -45,9 +44,18 @@ impl TryFrom<String> for TaskId {
 
     fn try_from(text: String) -> Result<Self, BadTaskId> {
         let good = (1..=64).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
-            && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
-        if good { Ok(Self(text)) } else { Err(BadTaskId(text)) }
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+            && text
+                .bytes()
+                .next()
+                .is_some_and(|b| b.is_ascii_alphanumeric());
+        if good {
+            Ok(Self(text))
+        } else {
+            Err(BadTaskId(text))
+        }
     }
 }
 
@@ -169,7 +177,8 @@ pub struct Spec {
     pub goal: Option<String>,
     /// Name of the agent, for people.
     pub agent: String,
-    /// The command.
+    /// The command; in JSON a word is text, or its bytes when it is none.
+    #[serde(with = "words")]
     pub argv: Vec<OsString>,
     /// How it is kept.
     pub isolation: Isolation,
@@ -213,6 +222,46 @@ pub struct Spec {
     pub profile: gates::Profile,
     /// Where each setting that widens the room came from, for the evidence.
     pub origins: BTreeMap<String, String>,
+}
+
+/// Command lines in JSON: text where a word is text, so that scripts can read it.
+mod words {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Word {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        argv: &[OsString],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let word = |word: &OsString| match word.to_str() {
+            Some(text) => Word::Text(text.to_owned()),
+            None => Word::Bytes(word.as_bytes().to_vec()),
+        };
+        argv.iter()
+            .map(word)
+            .collect::<Vec<_>>()
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<OsString>, D::Error> {
+        let words = Vec::<Word>::deserialize(deserializer)?;
+        let word = |word| match word {
+            Word::Text(text) => OsString::from(text),
+            Word::Bytes(bytes) => OsString::from_vec(bytes),
+        };
+        Ok(words.into_iter().map(word).collect())
+    }
 }
 
 /// Values that a task needs and that are never written anywhere.

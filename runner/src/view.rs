@@ -82,7 +82,12 @@ impl TaskView {
     /// Takes one more event in.
     pub fn advance(view: &mut Option<Self>, record: &Record) -> Result<(), IllegalOrder> {
         let stage = Stage::apply(view.as_ref().map(|view| view.stage), &record.event)?;
-        if let Event::Queued { spec, repository, start } = &record.event {
+        if let Event::Queued {
+            spec,
+            repository,
+            start,
+        } = &record.event
+        {
             *view = Some(Self::queued(spec, repository, start, record));
         }
         if let Some(view) = view {
@@ -123,8 +128,16 @@ impl TaskView {
 
     fn learn(&mut self, event: &Event) {
         match event {
-            Event::Queued { .. } | Event::Preparing | Event::Gating | Event::LandStep { .. } => {}
-            Event::Prepared { worktree, workspace } => {
+            Event::Queued { .. }
+            | Event::Preparing
+            | Event::Gating
+            | Event::LandStep { .. }
+            | Event::Empty
+            | Event::Rejected { .. } => {}
+            Event::Prepared {
+                worktree,
+                workspace,
+            } => {
                 self.worktree.clone_from(worktree);
                 self.workspace = Some(workspace.clone());
                 self.checkout = Some(Checkout::Kept);
@@ -147,12 +160,16 @@ impl TaskView {
             Event::Judged { judgement } => self.judgement = Some((**judgement).clone()),
             Event::Recorded { evidence } => self.evidence = Some(evidence.clone()),
             Event::Overridden { gate, reason, by } => {
-                self.overrides.push((gate.clone(), reason.clone(), by.clone()));
+                self.overrides
+                    .push((gate.clone(), reason.clone(), by.clone()));
             }
             Event::Accepted { commit, .. } => self.accepted = Some(commit.clone()),
             Event::Landing { plan } => {
                 self.failure = None;
-                self.landing = Some(LandingView { plan: (**plan).clone(), landed: None });
+                self.landing = Some(LandingView {
+                    plan: (**plan).clone(),
+                    landed: None,
+                });
             }
             Event::Landed { commit, .. } => {
                 if let Some(landing) = &mut self.landing {
@@ -162,8 +179,9 @@ impl TaskView {
             Event::NotLanded { failure } | Event::Failed { failure } => {
                 self.failure = Some(failure.clone());
             }
-            Event::Empty | Event::Rejected { .. } => {}
-            Event::Stopped { reason, .. } | Event::Lost { reason } | Event::Discarded { reason } => {
+            Event::Stopped { reason, .. }
+            | Event::Lost { reason }
+            | Event::Discarded { reason } => {
                 self.reason = Some(reason.clone());
             }
             Event::Checkout { checkout, .. } => {
@@ -183,23 +201,29 @@ impl TaskView {
         }
         let to_land = self.spec.merge.is_some() && self.landing.is_none() && self.failure.is_none();
         let to_clean = self.worktree.is_some() && self.spec.cleanup != Cleanup::Never;
-        match self.stage {
-            Stage::Accepted => to_land,
-            Stage::Landed | Stage::Empty => to_clean,
-            stage => !stage.rests(),
+        if self.stage == Stage::Accepted {
+            to_land
+        } else if matches!(self.stage, Stage::Landed | Stage::Empty) {
+            to_clean
+        } else {
+            !self.stage.rests()
         }
     }
 
     /// The exit code that a command ends with when it waited for this task.
     pub fn exit(&self) -> Exit {
         match self.stage {
-            Stage::Accepted if self.failure.is_some() => {
-                self.failure.as_ref().map_or(Exit::Ok, |failure| failure.exit)
-            }
+            Stage::Accepted if self.failure.is_some() => self
+                .failure
+                .as_ref()
+                .map_or(Exit::Ok, |failure| failure.exit),
             Stage::Accepted | Stage::Landed | Stage::Discarded => Exit::Ok,
             Stage::Rejected => self.rejected_exit(),
             Stage::Empty => Exit::Empty,
-            Stage::Failed => self.failure.as_ref().map_or(Exit::AgentFailed, |failure| failure.exit),
+            Stage::Failed => self
+                .failure
+                .as_ref()
+                .map_or(Exit::AgentFailed, |failure| failure.exit),
             Stage::Timeout => Exit::Timeout,
             Stage::OverLimit => Exit::OverLimit,
             Stage::Stopped => Exit::Interrupted,
@@ -228,7 +252,10 @@ impl TaskView {
         let task = &self.spec.task;
         match self.stage {
             Stage::Landed => {
-                let target = self.landing.as_ref().map_or("", |landing| landing.plan.target.as_str());
+                let target = self
+                    .landing
+                    .as_ref()
+                    .map_or("", |landing| landing.plan.target.as_str());
                 format!("task {task} landed on {target}")
             }
             Stage::Accepted => match &self.failure {
@@ -238,7 +265,12 @@ impl TaskView {
             Stage::Rejected => {
                 let red = self.judgement.iter().flat_map(|judgement| &judgement.gates);
                 let red: Vec<&str> = red
-                    .filter(|run| matches!(run.finding, gates::Finding::Fail | gates::Finding::CouldNotCheck))
+                    .filter(|run| {
+                        matches!(
+                            run.finding,
+                            gates::Finding::Fail | gates::Finding::CouldNotCheck
+                        )
+                    })
                     .map(|run| run.gate.name())
                     .collect();
                 format!("task {task} was rejected by {}", red.join(", "))
@@ -253,7 +285,9 @@ impl TaskView {
             Stage::Stopped | Stage::Lost | Stage::Discarded => format!(
                 "task {task} is {}{}",
                 self.stage,
-                self.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"))
+                self.reason
+                    .as_ref()
+                    .map_or_else(String::new, |reason| format!(": {reason}"))
             ),
             Stage::OverLimit
             | Stage::Queued
@@ -271,7 +305,7 @@ impl TaskView {
         let spec = &self.spec;
         let seal = self.seal.as_ref();
         let judgement = self.judgement.as_ref();
-        let files = judgement.map(|judgement| json!(judgement.files)).unwrap_or_else(|| json!([]));
+        let files = judgement.map_or_else(|| json!([]), |judgement| json!(judgement.files));
         let modified: Vec<&str> = judgement
             .iter()
             .flat_map(|judgement| judgement.files.iter().map(|file| file.path.as_str()))
@@ -301,8 +335,8 @@ impl TaskView {
             "diff_stat": seal.and_then(|seal| seal.diff_stat.as_ref()),
             "agent": self.agent_object(),
             "files": files,
-            "claims": judgement.map(|judgement| json!(judgement.claims)).unwrap_or_else(|| json!([])),
-            "gates": judgement.map(|judgement| json!(judgement.gates)).unwrap_or_else(|| json!([])),
+            "claims": judgement.map_or_else(|| json!([]), |judgement| json!(judgement.claims)),
+            "gates": judgement.map_or_else(|| json!([]), |judgement| json!(judgement.gates)),
             "evidence": self.evidence,
             "merge": self.merge_object(),
             "failure": self.failure,

@@ -10,7 +10,9 @@ use crate::supervisor::wire::Order;
 
 /// Let a delivery pass in spite of a red gate; the reason becomes part of the evidence.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  airlock accept 4f2k --override diagram --reason 'the drawing is the subject'")]
+#[command(
+    after_help = "Example:\n  airlock accept 4f2k --override diagram --reason 'the drawing is the subject'"
+)]
 pub struct Args {
     /// The task, or the start of its id.
     task: String,
@@ -29,6 +31,11 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     }
     let place = Place::find(globals)?;
     let task = place.task(&args.task)?.spec.task;
-    let order = Order::Accept { task: task.clone(), gates: args.gates, reason: args.reason, by: super::user() };
+    let order = Order::Accept {
+        task: task.clone(),
+        gates: args.gates,
+        reason: args.reason,
+        by: super::user(),
+    };
     super::carry(&place, console, &task, order)
 }

@@ -14,7 +14,9 @@ use crate::reporter::Console;
 
 /// Measure a whole trivial task against the same steps by shell, as a ratio in one run.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  airlock bench\n  airlock bench --files 5000 --rounds 9 --json")]
+#[command(
+    after_help = "Examples:\n  airlock bench\n  airlock bench --files 5000 --rounds 9 --json"
+)]
 pub struct Args {
     /// Rounds of each side; the medians are printed.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=1000))]
@@ -43,10 +45,19 @@ pub fn run(_globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fa
     let below = args.below.unwrap_or_else(std::env::temp_dir);
     let place = below.join(format!("airlock-bench-{}", std::process::id()));
     fs::create_dir(&place).or_fail(Exit::Usage)?;
-    let bench = Bench { repository: place.join("repository"), place: place.clone() };
-    let measured = bench.make(args.files).and_then(|()| bench.rounds(console, args.rounds));
+    let bench = Bench {
+        repository: place.join("repository"),
+        place: place.clone(),
+    };
+    let measured = bench
+        .make(args.files)
+        .and_then(|()| bench.rounds(console, args.rounds));
     worktrees::remove_tree(&place).or_fail(Exit::Internal)?;
-    let Times { mut ours, mut by_hand, first } = measured?;
+    let Times {
+        mut ours,
+        mut by_hand,
+        first,
+    } = measured?;
     let (ours, by_hand) = (median(&mut ours), median(&mut by_hand));
     let ratio = ours / by_hand;
     if console.is_json() {
@@ -55,16 +66,33 @@ pub fn run(_globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fa
             "by_hand_ms": by_hand, "ratio": ratio, "first_ms": first,
         }));
     } else {
-        let row = |what: &str, ms: f64, ratio: f64| vec![what.to_owned(), format!("{ms:.1}"), format!("{ratio:.2}")];
+        let row = |what: &str, ms: f64, ratio: f64| {
+            vec![what.to_owned(), format!("{ms:.1}"), format!("{ratio:.2}")]
+        };
         console.table(
             &["a whole trivial task", "median ms", "ratio"],
             &[
-                row("by hand: worktree, bwrap, add, commit, merge, remove", by_hand, 1.0),
-                row("airlock run --merge: the same with gates and evidence", ours, ratio),
-                row("the very first one, with key and supervisor", first, first / by_hand),
+                row(
+                    "by hand: worktree, bwrap, add, commit, merge, remove",
+                    by_hand,
+                    1.0,
+                ),
+                row(
+                    "airlock run --merge: the same with gates and evidence",
+                    ours,
+                    ratio,
+                ),
+                row(
+                    "the very first one, with key and supervisor",
+                    first,
+                    first / by_hand,
+                ),
             ],
         );
-        console.talk(&format!("{} files, {} rounds of each, interleaved", args.files, args.rounds));
+        console.talk(&format!(
+            "{} files, {} rounds of each, interleaved",
+            args.files, args.rounds
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -88,7 +116,11 @@ impl Bench {
             let text = format!("def value_{index}():\n    return {index} * 2\n").repeat(20);
             fs::write(folder.join(format!("module_{index}.py")), text).or_fail(Exit::Internal)?;
         }
-        for words in [["init", "-q", "-b", "main"].as_slice(), &["add", "-A"], &["commit", "-q", "-m", "base"]] {
+        for words in [
+            ["init", "-q", "-b", "main"].as_slice(),
+            &["add", "-A"],
+            &["commit", "-q", "-m", "base"],
+        ] {
             let mut git = self.hermetic("git");
             git.args(words);
             finish(git, "git")?;
@@ -98,7 +130,11 @@ impl Bench {
 
     fn rounds(&self, console: &Console, rounds: u32) -> Result<Times, Failure> {
         console.talk(&format!("measuring {rounds} rounds of each side"));
-        let mut times = Times { ours: Vec::new(), by_hand: Vec::new(), first: self.ours(0)? };
+        let mut times = Times {
+            ours: Vec::new(),
+            by_hand: Vec::new(),
+            first: self.ours(0)?,
+        };
         for round in 1..=rounds {
             times.by_hand.push(self.by_hand(round)?);
             times.ours.push(self.ours(round)?);
@@ -108,14 +144,20 @@ impl Bench {
 
     fn ours(&self, round: u32) -> Result<f64, Failure> {
         let mut command = self.hermetic("/proc/self/exe");
-        command.args(["run", "--merge", "--quiet", "--", "sh", "-c"]).arg(work("ours", round));
+        command
+            .args(["run", "--merge", "--quiet", "--", "sh", "-c"])
+            .arg(work("ours", round));
         timed(command, "airlock run")
     }
 
     fn by_hand(&self, round: u32) -> Result<f64, Failure> {
         let mut command = self.hermetic("sh");
         let tree = self.place.join(format!("tree-{round}"));
-        command.args(["-c", BY_HAND, "sh"]).arg(format!("hand-{round}")).arg(tree).arg(work("hand", round));
+        command
+            .args(["-c", BY_HAND, "sh"])
+            .arg(format!("hand-{round}"))
+            .arg(tree)
+            .arg(work("hand", round));
         timed(command, "the steps by hand")
     }
 
@@ -154,7 +196,10 @@ fn finish(mut command: Command, what: &str) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());
     }
-    let mut failure = Failure::new(Exit::Internal, format!("{what} failed with {}", output.status));
+    let mut failure = Failure::new(
+        Exit::Internal,
+        format!("{what} failed with {}", output.status),
+    );
     failure.causes = vec![String::from_utf8_lossy(&output.stderr).trim().to_owned()];
     Err(failure)
 }

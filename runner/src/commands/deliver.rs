@@ -31,5 +31,13 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         Some(file) => Some(fs::read_to_string(file).or_fail(Exit::Usage)?),
         None => args.note,
     };
-    super::carry(&place, console, &task, Order::Deliver { task: task.clone(), note })
+    super::carry(
+        &place,
+        console,
+        &task,
+        Order::Deliver {
+            task: task.clone(),
+            note,
+        },
+    )
 }

@@ -9,7 +9,9 @@ use crate::task::Style;
 
 /// Land an accepted delivery on its target branch.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  airlock merge 4f2k\n  airlock merge 4f2k --into release --style squash")]
+#[command(
+    after_help = "Examples:\n  airlock merge 4f2k\n  airlock merge 4f2k --into release --style squash"
+)]
 pub struct Args {
     /// The task, or the start of its id.
     task: String,
@@ -30,6 +32,11 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     let view = place.task(&args.task)?;
     let task = view.spec.task;
     let style = args.style.or(view.spec.merge).unwrap_or(Style::Auto);
-    let order = Order::Merge { task: task.clone(), into: args.into, style, allow_unconfined: args.allow_unconfined };
+    let order = Order::Merge {
+        task: task.clone(),
+        into: args.into,
+        style,
+        allow_unconfined: args.allow_unconfined,
+    };
     super::carry(&place, console, &task, order)
 }

@@ -38,11 +38,20 @@ fn carry(place: &Place, console: &Console, task: &TaskId, order: Order) -> Resul
         Ok(Carried { interrupted, .. }) => {
             let view = stands(place, task)?;
             progress.finish(&view);
-            Ok(if interrupted { Exit::Interrupted } else { view.exit() })
+            Ok(if interrupted {
+                Exit::Interrupted
+            } else {
+                view.exit()
+            })
         }
         // What the task remembers is part of its report; anything else is only about this command.
         Err(failure) => match stands(place, task) {
-            Ok(view) if view.failure.as_ref().is_some_and(|known| known.what == failure.what) => {
+            Ok(view)
+                if view
+                    .failure
+                    .as_ref()
+                    .is_some_and(|known| known.what == failure.what) =>
+            {
                 progress.finish(&view);
                 Ok(failure.exit)
             }
@@ -63,5 +72,8 @@ fn user() -> String {
     nix::unistd::User::from_uid(nix::unistd::getuid())
         .ok()
         .flatten()
-        .map_or_else(|| format!("uid {}", nix::unistd::getuid()), |user| user.name)
+        .map_or_else(
+            || format!("uid {}", nix::unistd::getuid()),
+            |user| user.name,
+        )
 }

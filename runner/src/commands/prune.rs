@@ -27,7 +27,12 @@ pub struct Args {
 }
 
 /// Prunes.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every verb is called in the same way"
+)]
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
+    let Args { dry_run, min_age } = args;
     let place = Place::find(globals)?;
     let mut removed = Vec::new();
     let mut kept = Vec::new();
@@ -35,10 +40,13 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         let id = task.spec.task.clone();
         let age = now_ms().saturating_sub(task.changed);
         match proof(&task) {
-            Ok(reason) if age < args.min_age => kept.push((id, format!("{reason}, but too young"))),
-            Ok(reason) if args.dry_run => removed.push((id, reason)),
+            Ok(reason) if age < min_age => kept.push((id, format!("{reason}, but too young"))),
+            Ok(reason) if dry_run => removed.push((id, reason)),
             Ok(reason) => {
-                let order = Order::Remove { task: id.clone(), discard: false };
+                let order = Order::Remove {
+                    task: id.clone(),
+                    discard: false,
+                };
                 match client::order(&place, order, &mut Unwatched) {
                     Ok(_) => removed.push((id, reason)),
                     Err(failure) => kept.push((id, failure.to_string())),
@@ -49,13 +57,18 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     }
     if console.is_json() {
         let list = |tasks: &[(crate::task::TaskId, String)]| -> Vec<serde_json::Value> {
-            tasks.iter().map(|(task, reason)| json!({"task": task, "reason": reason})).collect()
+            tasks
+                .iter()
+                .map(|(task, reason)| json!({"task": task, "reason": reason}))
+                .collect()
         };
-        console.json(&json!({"schema": 1, "dry_run": args.dry_run, "removed": list(&removed), "kept": list(&kept)}));
+        console.json(&json!({"schema": 1, "dry_run": dry_run, "removed": list(&removed), "kept": list(&kept)}));
         return Ok(Exit::Ok);
     }
-    let done = if args.dry_run { "would remove" } else { "removed" };
-    let row = |verb: &str, (task, reason): (crate::task::TaskId, String)| vec![verb.to_owned(), task.to_string(), reason];
+    let done = if dry_run { "would remove" } else { "removed" };
+    let row = |verb: &str, (task, reason): (crate::task::TaskId, String)| {
+        vec![verb.to_owned(), task.to_string(), reason]
+    };
     let mut rows: Vec<Vec<String>> = removed.into_iter().map(|task| row(done, task)).collect();
     rows.extend(kept.into_iter().map(|task| row("kept", task)));
     if rows.is_empty() {
@@ -67,7 +80,9 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
 }
 
 fn tasks(place: &Place) -> Result<Vec<TaskView>, Failure> {
-    let Some(store) = place.store()? else { return Ok(Vec::new()) };
+    let Some(store) = place.store()? else {
+        return Ok(Vec::new());
+    };
     let mut tasks = Vec::new();
     for id in store.tasks("")? {
         tasks.extend(view(&store, &id)?.filter(|task| !task.removed));
@@ -82,11 +97,28 @@ fn proof(task: &TaskView) -> Result<String, String> {
         Stage::Empty => Ok("nothing was delivered".to_owned()),
         Stage::Discarded => Ok("discarded".to_owned()),
         Stage::Accepted => Err(format!("accepted on {} and not landed", task.spec.branch)),
-        Stage::Rejected | Stage::Failed | Stage::Timeout | Stage::OverLimit | Stage::Stopped | Stage::Lost
+        Stage::Rejected
+        | Stage::Failed
+        | Stage::Timeout
+        | Stage::OverLimit
+        | Stage::Stopped
+        | Stage::Lost
             if task.checkout == Some(Checkout::Removed) =>
         {
             Ok("its checkout is gone and its work is kept in refs/airlock".to_owned())
         }
-        stage => Err(format!("it is {stage}")),
+        Stage::Rejected
+        | Stage::Failed
+        | Stage::Timeout
+        | Stage::OverLimit
+        | Stage::Stopped
+        | Stage::Lost
+        | Stage::Queued
+        | Stage::Preparing
+        | Stage::Running
+        | Stage::Waiting
+        | Stage::Sealing
+        | Stage::Gating
+        | Stage::Landing => Err(format!("it is {}", task.stage)),
     }
 }

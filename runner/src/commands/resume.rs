@@ -18,7 +18,8 @@ pub struct Args {
 /// Resumes it.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
     let place = Place::find(globals)?;
-    let view = place.task(&args.task)?;
+    let Args { task } = args;
+    let view = place.task(&task)?;
     let task = view.spec.task;
     let secrets: Secrets = view
         .spec
@@ -26,5 +27,13 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         .iter()
         .filter_map(|name| std::env::var(name).ok().map(|value| (name.clone(), value)))
         .collect();
-    super::carry(&place, console, &task, Order::Resume { task: task.clone(), secrets })
+    super::carry(
+        &place,
+        console,
+        &task,
+        Order::Resume {
+            task: task.clone(),
+            secrets,
+        },
+    )
 }

@@ -9,7 +9,9 @@ use crate::supervisor::wire::Order;
 
 /// Remove a task; work that is nowhere else needs --discard.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  airlock rm 4f2k\n  airlock rm 4f2k --discard    throws its work away")]
+#[command(
+    after_help = "Examples:\n  airlock rm 4f2k\n  airlock rm 4f2k --discard    throws its work away"
+)]
 pub struct Args {
     /// The tasks, or the starts of their ids.
     #[arg(required = true)]
@@ -21,11 +23,19 @@ pub struct Args {
 
 /// Removes them; the first refusal ends it.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
+    let Args { tasks, discard } = args;
     let place = Place::find(globals)?;
     let mut removed = Vec::new();
-    for prefix in &args.tasks {
+    for prefix in &tasks {
         let task = place.task(prefix)?.spec.task;
-        client::order(&place, Order::Remove { task: task.clone(), discard: args.discard }, &mut Unwatched)?;
+        client::order(
+            &place,
+            Order::Remove {
+                task: task.clone(),
+                discard,
+            },
+            &mut Unwatched,
+        )?;
         console.talk(&format!("removed task {task}"));
         removed.push(task);
     }

@@ -35,23 +35,38 @@ file named by AIRLOCK_FEEDBACK.";
 /// Runs it.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
     let place = Place::find(globals)?;
-    let request = config::Request { flags: args.flags, directory: here(globals) };
-    let (spec, secrets) =
-        config::resolve(request, &place.repository, &place.root, &|question| console.confirm(question))?;
-    for origin in spec.origins.values().filter(|_| !spec.isolation.confined()) {
-        console.warn(&format!("isolation {} ({origin}): the agent is NOT confined", spec.isolation.as_str()));
-        break;
+    let request = config::Request {
+        flags: args.flags,
+        directory: here(globals),
+    };
+    let (spec, secrets) = config::resolve(request, &place.repository, &place.root, &|question| {
+        console.confirm(question)
+    })?;
+    if !spec.isolation.confined() {
+        let said = spec.origins.get("isolation").map_or("", String::as_str);
+        console.warn(&format!(
+            "isolation {} ({said}): the agent is NOT confined",
+            spec.isolation.as_str()
+        ));
     }
     let task = spec.task.clone();
-    let order = Order::Run { spec: Box::new(spec), secrets, detach: args.detach };
+    let order = Order::Run {
+        spec: Box::new(spec),
+        secrets,
+        detach: args.detach,
+    };
     if args.detach {
         client::order(&place, order, &mut Unwatched)?;
         let view = super::stands(&place, &task)?;
         if console.is_json() {
-            console.json(&serde_json::json!({"task": task, "run": view.spec.run, "state": view.stage}));
+            console.json(
+                &serde_json::json!({"task": task, "run": view.spec.run, "state": view.stage}),
+            );
         } else {
             console.data(task.as_str());
-            console.talk(&format!("task {task} runs; `airlock logs -f {task}` follows it"));
+            console.talk(&format!(
+                "task {task} runs; `airlock logs -f {task}` follows it"
+            ));
         }
         return Ok(Exit::Ok);
     }

@@ -25,16 +25,24 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     let task = view.spec.task;
     if view.stage.rests() {
         let what = format!("task {task} is {} already", view.stage);
-        return Err(Failure::new(Exit::Conflict, what).advise(format!("`airlock show {task}` says how it ended")));
+        return Err(Failure::new(Exit::Conflict, what)
+            .advise(format!("`airlock show {task}` says how it ended")));
     }
-    let stop = Order::Stop { task: task.clone(), by: super::user(), reason: args.reason };
+    let stop = Order::Stop {
+        task: task.clone(),
+        by: super::user(),
+        reason: args.reason,
+    };
     client::order(&place, stop, &mut Unwatched)?;
     client::order(&place, Order::Follow { task: task.clone() }, &mut Unwatched)?;
     let view = super::stands(&place, &task)?;
     if console.is_json() {
         console.json(&view.object());
     } else {
-        console.talk(&format!("{}; `airlock resume {task}` goes on in the same tree", view.summary()));
+        console.talk(&format!(
+            "{}; `airlock resume {task}` goes on in the same tree",
+            view.summary()
+        ));
     }
     Ok(Exit::Ok)
 }

@@ -43,6 +43,7 @@ pub use flags::{Flags, text_of};
 pub use layers::{Files, files};
 pub use nearest::nearest;
 pub use origin::{Given, Origin};
+pub use places::own_folder;
 pub use profile::profile;
 pub use quantity::duration;
 pub use resolve::{Request, resolve};

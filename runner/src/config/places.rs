@@ -49,6 +49,11 @@ pub(super) fn folder(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
         .map(|config| config.join("airlock"))
 }
 
+/// The folder of the user's configuration, as this process's environment has it.
+pub fn own_folder() -> Option<PathBuf> {
+    folder(&std::env::vars_os().collect())
+}
+
 /// The home folder of the caller.
 pub(super) fn home(caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     caller

@@ -84,10 +84,14 @@ impl Scene<'_> {
         }
         let check = |wish: &Given<PathBuf>| forbidden.check(wish).or_fail(Exit::Usage);
         let bound = |wish: &Given<PathBuf>, path: PathBuf| (path, wish.origin.clone());
-        let readable = self.layers.lists(|wishes| &wishes.ro).into_iter().map(|wish| {
-            let path = self.own_file(wish).map_or_else(|| check(wish), Ok)?;
-            Ok(bound(wish, path))
-        });
+        let readable = self
+            .layers
+            .lists(|wishes| &wishes.ro)
+            .into_iter()
+            .map(|wish| {
+                let path = self.own_file(wish).map_or_else(|| check(wish), Ok)?;
+                Ok(bound(wish, path))
+            });
         let writable = self.layers.lists(|wishes| &wishes.rw).into_iter();
         let writable = writable.map(|wish| Ok(bound(wish, check(wish)?)));
         Ok((

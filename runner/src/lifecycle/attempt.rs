@@ -11,7 +11,11 @@ use crate::task::Spec;
 
 /// The job of an attempt: the name under `.bg/`.
 fn job_name(attempt: u32) -> String {
-    if attempt == 1 { "agent".to_owned() } else { format!("agent-{attempt}") }
+    if attempt == 1 {
+        "agent".to_owned()
+    } else {
+        format!("agent-{attempt}")
+    }
 }
 
 impl Life<'_> {
@@ -20,17 +24,29 @@ impl Life<'_> {
         let attempt = self.view.attempts + 1;
         let job = job_name(attempt);
         let spec = self.job_spec(&job, attempt);
-        self.record(vec![Event::Started { attempt, job: job.clone() }])?;
+        self.record(vec![Event::Started {
+            attempt,
+            job: job.clone(),
+        }])?;
         let started = match room {
             Some(room) => room.start(&spec),
-            None => sandbox::start_unconfined(&self.shop.folder.locks(), self.view.spec.task.as_str(), &spec),
+            None => sandbox::start_unconfined(
+                &self.shop.folder.locks(),
+                self.view.spec.task.as_str(),
+                &spec,
+            ),
         };
         let keeper = started.map_err(|error| no_room(&error))?;
         self.see_out(keeper, attempt, &job)
     }
 
     /// Waits for a job that runs, whoever started it.
-    pub(super) fn see_out(&mut self, keeper: Keeper, attempt: u32, job: &str) -> Result<(), Failure> {
+    pub(super) fn see_out(
+        &mut self,
+        keeper: Keeper,
+        attempt: u32,
+        job: &str,
+    ) -> Result<(), Failure> {
         if let Some(asked) = self.stop.asked() {
             // The wish came before there was anything to stop.
             stop_job(&self.shop.folder, &self.view.spec, job, asked);
@@ -43,6 +59,10 @@ impl Life<'_> {
 /// Ends a job; it may have ended by itself meanwhile, which is just as well.
 pub(super) fn stop_job(folder: &StateFolder, spec: &Spec, job: &str, asked: &(String, String)) {
     let (by, reason) = asked.clone();
-    let order = Order::Stop { by, reason, grace_ms: spec.bounds.grace_ms };
+    let order = Order::Stop {
+        by,
+        reason,
+        grace_ms: spec.bounds.grace_ms,
+    };
     sandbox::control(&folder.locks(), spec.task.as_str(), job, &order).ok();
 }

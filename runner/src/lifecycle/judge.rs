@@ -36,7 +36,9 @@ impl Life<'_> {
         let judge = Judge::start()?;
         let seal = self.seal(&worktree)?;
         let nothing = seal.commit.is_none() && seal.problems.is_empty();
-        self.record(vec![Event::Sealed { seal: Box::new(seal) }])?;
+        self.record(vec![Event::Sealed {
+            seal: Box::new(seal),
+        }])?;
         if nothing {
             return self.record(vec![Event::Empty]);
         }
@@ -59,7 +61,11 @@ impl Life<'_> {
             })
             .or_fail(Exit::Internal)?;
         let diff_stat = match seal.commit {
-            Some(commit) => Some(repository.diff_stat(worktree.base, commit).or_fail(Exit::Internal)?),
+            Some(commit) => Some(
+                repository
+                    .diff_stat(worktree.base, commit)
+                    .or_fail(Exit::Internal)?,
+            ),
             None => None,
         };
         Ok(SealFacts {
@@ -75,7 +81,11 @@ impl Life<'_> {
 
     fn commit_message(&self) -> String {
         let spec = &self.view.spec;
-        let goal = spec.goal.as_deref().map(str::trim).filter(|goal| !goal.is_empty());
+        let goal = spec
+            .goal
+            .as_deref()
+            .map(str::trim)
+            .filter(|goal| !goal.is_empty());
         goal.map_or_else(|| format!("Deliver task {}", spec.task), str::to_owned)
     }
 
@@ -84,9 +94,13 @@ impl Life<'_> {
         let delivery = self.delivery()?;
         let judgement = judge.judge(&self.repository, &delivery)?;
         let verdict = judgement.verdict();
-        self.record(vec![Event::Judged { judgement: Box::new(judgement) }])?;
+        self.record(vec![Event::Judged {
+            judgement: Box::new(judgement),
+        }])?;
         let proof = proof::of_delivery(self, &delivery, started)?;
-        self.record(vec![Event::Recorded { evidence: proof.facts.clone() }])?;
+        self.record(vec![Event::Recorded {
+            evidence: proof.facts.clone(),
+        }])?;
         match verdict {
             Verdict::Accepted => self.accept_delivery(&proof),
             Verdict::Rejected | Verdict::CouldNotCheck => {
@@ -106,8 +120,15 @@ impl Life<'_> {
         let seal = self.view.seal.as_ref().ok_or_else(unsealed)?;
         let base = Oid::from_str(&spec.base).or_fail(Exit::Internal)?;
         // Only problems and no change: the base is judged with them.
-        let commit = seal.commit.as_deref().map_or(Ok(base), Oid::from_str).or_fail(Exit::Internal)?;
-        let protected = Protected { patterns: spec.protect.clone(), allowed: spec.allow.clone() };
+        let commit = seal
+            .commit
+            .as_deref()
+            .map_or(Ok(base), Oid::from_str)
+            .or_fail(Exit::Internal)?;
+        let protected = Protected {
+            patterns: spec.protect.clone(),
+            allowed: spec.allow.clone(),
+        };
         delivery::assemble(
             &self.repository,
             &Input {
@@ -130,7 +151,11 @@ impl Life<'_> {
         let spec = &self.view.spec;
         let folder = self.folder();
         let left = read_beneath(&folder.shadow(), Path::new(NOTE));
-        let named = || spec.note_file.as_ref().and_then(|name| read_beneath(&folder.tree(), Path::new(name)));
+        let named = || {
+            spec.note_file
+                .as_ref()
+                .and_then(|name| read_beneath(&folder.tree(), Path::new(name)))
+        };
         spec.note.clone().or(left).or_else(named)
     }
 
@@ -150,7 +175,9 @@ impl Life<'_> {
         if before == Some(commit) {
             return Ok(());
         }
-        repository.set_branch(name, commit, before).or_fail(Exit::Internal)
+        repository
+            .set_branch(name, commit, before)
+            .or_fail(Exit::Internal)
     }
 
     /// Where refused deliveries of this task are kept.
@@ -160,10 +187,18 @@ impl Life<'_> {
 
     /// The gates' text for the agent's next attempt.
     fn write_feedback(&self, delivery: &gates::Delivery) -> Result<(), Failure> {
-        let Some(judgement) = &self.view.judgement else { return Ok(()) };
-        let report = gates::report::Report::of(delivery, judgement).render(gates::report::Format::Text);
-        let text = format!("Your delivery was refused. Mend what is named below and deliver again.\n\n{report}");
-        let file = self.folder().feedback().join(feedback_name(self.view.attempts));
+        let Some(judgement) = &self.view.judgement else {
+            return Ok(());
+        };
+        let report =
+            gates::report::Report::of(delivery, judgement).render(gates::report::Format::Text);
+        let text = format!(
+            "Your delivery was refused. Mend what is named below and deliver again.\n\n{report}"
+        );
+        let file = self
+            .folder()
+            .feedback()
+            .join(feedback_name(self.view.attempts));
         durable::write(&file, text.as_bytes(), 0o644).or_fail(Exit::Internal)
     }
 
@@ -171,11 +206,16 @@ impl Life<'_> {
     pub(super) fn deliver(&mut self, note: Option<String>) -> Result<(), Failure> {
         let stage = self.view.stage;
         if matches!(stage, Stage::Landed | Stage::Discarded) || self.view.worktree.is_none() {
-            let what = format!("task {} is {stage} and has no tree to deliver from", self.view.spec.task);
-            return Err(Failure::new(Exit::Conflict, what).advise("start a new task with `airlock run`"));
+            let what = format!(
+                "task {} is {stage} and has no tree to deliver from",
+                self.view.spec.task
+            );
+            return Err(
+                Failure::new(Exit::Conflict, what).advise("start a new task with `airlock run`")
+            );
         }
         if note.is_some() {
-            self.view.spec.note.clone_from(&note);
+            self.view.spec.note = note;
         }
         self.judge_tree(false)
     }
@@ -187,8 +227,14 @@ fn read_beneath(folder: &Path, name: &Path) -> Option<String> {
     let mut at = open(folder, flags | OFlag::O_DIRECTORY, Mode::empty()).ok()?;
     let mut parts = name.components().peekable();
     while let Some(part) = parts.next() {
-        let std::path::Component::Normal(part) = part else { return None };
-        let kind = if parts.peek().is_some() { OFlag::O_DIRECTORY } else { OFlag::O_NONBLOCK };
+        let std::path::Component::Normal(part) = part else {
+            return None;
+        };
+        let kind = if parts.peek().is_some() {
+            OFlag::O_DIRECTORY
+        } else {
+            OFlag::O_NONBLOCK
+        };
         at = nix::fcntl::openat(&at, part, flags | kind, Mode::empty()).ok()?;
     }
     let file = File::from(at);

@@ -18,11 +18,17 @@ const ROUNDS: u32 = 8;
 
 impl Life<'_> {
     /// `merge`: lands an accepted delivery.
-    pub(super) fn merge(&mut self, into: Option<&str>, style: Style, allow_unconfined: bool) -> Result<(), Failure> {
+    pub(super) fn merge(
+        &mut self,
+        into: Option<&str>,
+        style: Style,
+        allow_unconfined: bool,
+    ) -> Result<(), Failure> {
         let task = self.view.spec.task.clone();
         if self.view.stage != Stage::Accepted {
             let what = format!("task {task} is {}, not accepted", self.view.stage);
-            return Err(Failure::new(Exit::Conflict, what).advise(format!("`airlock show {task}` says why")));
+            return Err(Failure::new(Exit::Conflict, what)
+                .advise(format!("`airlock show {task}` says why")));
         }
         self.view.spec.allow_unconfined |= allow_unconfined;
         if let Some(into) = into {
@@ -37,14 +43,33 @@ impl Life<'_> {
         let spec = self.view.spec.clone();
         let task = &spec.task;
         let refuse = if !spec.merge_allowed {
-            Some(Failure::new(Exit::Conflict, format!("task {task} must not be merged: allow_merge_back is false"))
-                .advise(format!("the delivery stays on branch {}", spec.branch)))
+            Some(
+                Failure::new(
+                    Exit::Conflict,
+                    format!("task {task} must not be merged: allow_merge_back is false"),
+                )
+                .advise(format!("the delivery stays on branch {}", spec.branch)),
+            )
         } else if spec.into.is_none() {
-            Some(Failure::usage(format!("task {task} has no target: HEAD was detached when it was started"))
-                .advise(format!("name one: `airlock merge {task} --into BRANCH`")))
+            Some(
+                Failure::usage(format!(
+                    "task {task} has no target: HEAD was detached when it was started"
+                ))
+                .advise(format!("name one: `airlock merge {task} --into BRANCH`")),
+            )
         } else if !spec.isolation.confined() && !spec.allow_unconfined {
-            Some(Failure::new(Exit::Conflict, format!("task {task} ran unconfined (isolation {})", spec.isolation.as_str()))
-                .advise(format!("`airlock merge {task} --allow-unconfined` lands it all the same")))
+            Some(
+                Failure::new(
+                    Exit::Conflict,
+                    format!(
+                        "task {task} ran unconfined (isolation {})",
+                        spec.isolation.as_str()
+                    ),
+                )
+                .advise(format!(
+                    "`airlock merge {task} --allow-unconfined` lands it all the same"
+                )),
+            )
         } else {
             None
         };
@@ -53,10 +78,12 @@ impl Life<'_> {
             Some(failure) => Err(failure),
             None => self.land(&target, style),
         };
-        if let Err(failure) = &landed {
-            if matches!(self.view.stage, Stage::Accepted | Stage::Landing) {
-                self.record(vec![Event::NotLanded { failure: failure.clone() }])?;
-            }
+        if let Err(failure) = &landed
+            && matches!(self.view.stage, Stage::Accepted | Stage::Landing)
+        {
+            self.record(vec![Event::NotLanded {
+                failure: failure.clone(),
+            }])?;
         }
         landed
     }
@@ -68,7 +95,8 @@ impl Life<'_> {
         let message = self.merge_message(target);
         for _ in 0..ROUNDS {
             // One landing at a time in a repository: the next one then sees where the target is.
-            let lock = worktrees::lock(&self.shop.folder.repository_lock()).or_fail(Exit::Internal)?;
+            let lock =
+                worktrees::lock(&self.shop.folder.repository_lock()).or_fail(Exit::Internal)?;
             let plan = self
                 .repository
                 .plan_landing(&LandRequest {
@@ -87,8 +115,14 @@ impl Life<'_> {
                 return Ok(());
             }
         }
-        Err(Failure::new(Exit::Conflict, format!("branch {target} moved {ROUNDS} times while the merge was judged"))
-            .advise(format!("`airlock merge {}` tries again", self.view.spec.task)))
+        Err(Failure::new(
+            Exit::Conflict,
+            format!("branch {target} moved {ROUNDS} times while the merge was judged"),
+        )
+        .advise(format!(
+            "`airlock merge {}` tries again",
+            self.view.spec.task
+        )))
     }
 
     /// The approval that a landing needs: that of the delivery, or of the merged tree.
@@ -101,7 +135,10 @@ impl Life<'_> {
         if approval.tree() == plan.tree.to_string() {
             Ok(())
         } else {
-            Err(Failure::new(Exit::Internal, "the approved tree is not the tree that would land"))
+            Err(Failure::new(
+                Exit::Internal,
+                "the approved tree is not the tree that would land",
+            ))
         }
     }
 
@@ -128,17 +165,29 @@ impl Life<'_> {
         match verdict {
             Verdict::Accepted => proof.approve_landing(),
             Verdict::Rejected | Verdict::CouldNotCheck => Err(Failure {
-                exit: if verdict == Verdict::CouldNotCheck { Exit::CouldNotCheck } else { Exit::GateFailed },
-                what: format!("{} has moved, and a gate refuses the merged tree; nothing was changed", plan.target),
+                exit: if verdict == Verdict::CouldNotCheck {
+                    Exit::CouldNotCheck
+                } else {
+                    Exit::GateFailed
+                },
+                what: format!(
+                    "{} has moved, and a gate refuses the merged tree; nothing was changed",
+                    plan.target
+                ),
                 causes: reasons(&delivery, &judgement),
-                next: Some(format!("start again from the new {}: `airlock run --base {}`", plan.target, plan.target)),
+                next: Some(format!(
+                    "start again from the new {}: `airlock run --base {}`",
+                    plan.target, plan.target
+                )),
             }),
         }
     }
 
     /// Moves the target; `true` when it had moved under us and the landing must be planned anew.
     fn carry_out(&mut self, plan: &LandPlan) -> Result<bool, Failure> {
-        self.record(vec![Event::Landing { plan: Box::new(plan.clone()) }])?;
+        self.record(vec![Event::Landing {
+            plan: Box::new(plan.clone()),
+        }])?;
         let recorder = self.shop.recorder.clone();
         let task = self.view.spec.task.clone();
         let landed = self.repository.land(plan, &mut |step| {
@@ -149,11 +198,17 @@ impl Life<'_> {
         match landed {
             Ok(_landing) => {
                 let target = plan.target.clone();
-                self.record(vec![Event::Landed { target, commit: plan.result.to_string() }])?;
+                self.record(vec![Event::Landed {
+                    target,
+                    commit: plan.result.to_string(),
+                }])?;
                 Ok(false)
             }
             Err(LandError::Moved { .. }) => {
-                let failure = Failure::new(Exit::Conflict, format!("branch {} has moved; planning again", plan.target));
+                let failure = Failure::new(
+                    Exit::Conflict,
+                    format!("branch {} has moved; planning again", plan.target),
+                );
                 self.record(vec![Event::NotLanded { failure }])?;
                 Ok(true)
             }
@@ -161,13 +216,19 @@ impl Life<'_> {
         }
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "whatever else goes wrong leaves the delivery where it is"
+    )]
     fn refused(&self, error: &LandError) -> Failure {
         let task = &self.view.spec.task;
         let branch = &self.view.spec.branch;
         let (exit, advice) = match error {
             LandError::Conflict { .. } => (
                 Exit::MergeConflict,
-                format!("nothing was changed; the delivery stays on branch {branch}: merge it by hand, or run the task again on the new base"),
+                format!(
+                    "nothing was changed; the delivery stays on branch {branch}: merge it by hand, or run the task again on the new base"
+                ),
             ),
             LandError::DirtyTarget { .. } | LandError::Staged { .. } => (
                 Exit::Conflict,
@@ -175,7 +236,9 @@ impl Life<'_> {
             ),
             LandError::CheckedOutElsewhere { .. } => (
                 Exit::Conflict,
-                format!("run `airlock merge {task}` from that checkout, or switch it to another branch"),
+                format!(
+                    "run `airlock merge {task}` from that checkout, or switch it to another branch"
+                ),
             ),
             LandError::Busy { .. } | LandError::IndexLocked { .. } => (
                 Exit::Conflict,
@@ -185,15 +248,28 @@ impl Life<'_> {
                 Exit::MergeConflict,
                 format!("`airlock merge {task} --style merge` makes a merge commit"),
             ),
-            LandError::NoBranch { .. } => (Exit::NotFound, format!("name another target: `airlock merge {task} --into BRANCH`")),
-            _ => (Exit::Conflict, format!("the delivery stays on branch {branch}; `airlock merge {task}` tries again")),
+            LandError::NoBranch { .. } => (
+                Exit::NotFound,
+                format!("name another target: `airlock merge {task} --into BRANCH`"),
+            ),
+            _ => (
+                Exit::Conflict,
+                format!(
+                    "the delivery stays on branch {branch}; `airlock merge {task}` tries again"
+                ),
+            ),
         };
         Failure::caused(exit, error).advise(advice)
     }
 
     fn merge_message(&self, target: &str) -> String {
         let spec = &self.view.spec;
-        match spec.goal.as_deref().map(str::trim).filter(|goal| !goal.is_empty()) {
+        match spec
+            .goal
+            .as_deref()
+            .map(str::trim)
+            .filter(|goal| !goal.is_empty())
+        {
             Some(goal) => format!("Merge task {} into {target}\n\n{goal}", spec.task),
             None => format!("Merge task {} into {target}", spec.task),
         }
@@ -203,8 +279,18 @@ impl Life<'_> {
 /// What refuses, a line each.
 fn reasons(delivery: &gates::Delivery, judgement: &gates::Judgement) -> Vec<String> {
     let report = gates::report::Report::of(delivery, judgement);
-    let red = report.items().filter(|item| matches!(item.level, gates::Level::Fail | gates::Level::CouldNotCheck));
-    red.map(|item| format!("{} {}: {}", item.gate, item.path.unwrap_or_default(), item.message)).collect()
+    let red = report
+        .items()
+        .filter(|item| matches!(item.level, gates::Level::Fail | gates::Level::CouldNotCheck));
+    red.map(|item| {
+        format!(
+            "{} {}: {}",
+            item.gate,
+            item.path.unwrap_or_default(),
+            item.message
+        )
+    })
+    .collect()
 }
 
 fn merge_style(style: Style) -> MergeStyle {

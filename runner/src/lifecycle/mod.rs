@@ -53,19 +53,29 @@ struct Life<'a> {
 /// Does one job on one task, to the end.
 pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<(), Failure> {
     let (order, start) = match job {
-        Job::Order { order: Order::Run { spec, secrets, .. }, start } => {
+        Job::Order {
+            order: Order::Run { spec, secrets, .. },
+            start,
+        } => {
             return run(shop, *spec, secrets, start, stop);
         }
         Job::Order { order, start } => (Some(order), Some(start)),
         Job::TakeUp => (None, None),
     };
     let view = shop.recorder.view(task)?.ok_or_else(|| {
-        Failure::new(Exit::NotFound, format!("no task {task}")).advise("`airlock ls --all` lists the tasks")
+        Failure::new(Exit::NotFound, format!("no task {task}"))
+            .advise("`airlock ls --all` lists the tasks")
     })?;
     // The checkout that the user stands in now is the one that a landing may touch.
     let start = start.unwrap_or_else(|| view.start.clone());
     let repository = Repository::discover(&start).or_fail(Exit::Usage)?;
-    let mut life = Life { shop, repository, view, stop, secrets: Secrets::new() };
+    let mut life = Life {
+        shop,
+        repository,
+        view,
+        stop,
+        secrets: Secrets::new(),
+    };
     let carried = match order {
         None => life.take_up(),
         Some(Order::Resume { secrets, .. }) => {
@@ -73,10 +83,15 @@ pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result
             life.resume()
         }
         Some(Order::Deliver { note, .. }) => life.deliver(note),
-        Some(Order::Accept { gates, reason, by, .. }) => life.accept(&gates, &reason, &by),
-        Some(Order::Merge { into, style, allow_unconfined, .. }) => {
-            life.merge(into.as_deref(), style, allow_unconfined)
-        }
+        Some(Order::Accept {
+            gates, reason, by, ..
+        }) => life.accept(&gates, &reason, &by),
+        Some(Order::Merge {
+            into,
+            style,
+            allow_unconfined,
+            ..
+        }) => life.merge(into.as_deref(), style, allow_unconfined),
         Some(Order::Remove { discard, .. }) => life.remove(discard),
         Some(Order::Run { .. } | Order::Stop { .. } | Order::Follow { .. }) => Ok(()),
     };
@@ -86,10 +101,10 @@ pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result
 /// Passes a wish to stop on to the job that runs now, if one does.
 pub fn interrupt(shop: &Shop, task: &TaskId, stop: &StopRequest) {
     let view = shop.recorder.view(task).ok().flatten();
-    if let (Some(view), Some(asked)) = (view, stop.asked()) {
-        if let (Stage::Running, Some(job)) = (view.stage, &view.job) {
-            attempt::stop_job(&shop.folder, &view.spec, job, asked);
-        }
+    if let (Some(view), Some(asked)) = (view, stop.asked())
+        && let (Stage::Running, Some(job)) = (view.stage, &view.job)
+    {
+        attempt::stop_job(&shop.folder, &view.spec, job, asked);
     }
 }
 
@@ -105,9 +120,25 @@ fn run(
     let repository = Repository::discover(&start).or_fail(Exit::Usage)?;
     prepare::claim_folder(&shop.folder.task(task.as_str()), &task)?;
     let name = repository.name().to_owned();
-    shop.recorder.record(&task, vec![Event::Queued { spec: Box::new(spec), repository: name, start }])?;
-    let view = shop.recorder.view(&task)?.ok_or_else(|| Failure::new(Exit::Internal, "the task was not recorded"))?;
-    let mut life = Life { shop, repository, view, stop, secrets };
+    shop.recorder.record(
+        &task,
+        vec![Event::Queued {
+            spec: Box::new(spec),
+            repository: name,
+            start,
+        }],
+    )?;
+    let view = shop
+        .recorder
+        .view(&task)?
+        .ok_or_else(|| Failure::new(Exit::Internal, "the task was not recorded"))?;
+    let mut life = Life {
+        shop,
+        repository,
+        view,
+        stop,
+        secrets,
+    };
     let ran = life.prepare().and_then(|()| life.work());
     life.close(ran)
 }
@@ -130,7 +161,9 @@ impl Life<'_> {
     fn close(&mut self, carried: Result<(), Failure>) -> Result<(), Failure> {
         let Err(failure) = carried else { return Ok(()) };
         if !self.view.stage.rests() {
-            self.record(vec![Event::Failed { failure: failure.clone() }])?;
+            self.record(vec![Event::Failed {
+                failure: failure.clone(),
+            }])?;
         }
         Err(failure)
     }
@@ -170,7 +203,9 @@ impl Life<'_> {
 
     /// Whether somebody asked to stop; recorded when so.
     fn stopped(&mut self) -> Result<bool, Failure> {
-        let Some((by, reason)) = self.stop.asked().cloned() else { return Ok(false) };
+        let Some((by, reason)) = self.stop.asked().cloned() else {
+            return Ok(false);
+        };
         if !self.view.stage.rests() {
             self.record(vec![Event::Stopped { by, reason }])?;
         }

@@ -7,6 +7,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use worktrees::{BranchFate, CreateError, History, Oid, Worktree, WorktreeRequest};
 
 use super::Life;
+use super::room::PROMPT;
+use crate::durable;
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::home::TaskFolder;
@@ -16,10 +18,11 @@ use crate::task::{Isolation, TaskId};
 pub(super) fn claim_folder(folder: &TaskFolder, task: &TaskId) -> Result<(), Failure> {
     match fs::DirBuilder::new().mode(0o700).create(folder.path()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Failure::new(Exit::Conflict, format!("there is already a task {task}"))
-                .advise("give another id, or none: one is made up"))
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::new(
+            Exit::Conflict,
+            format!("there is already a task {task}"),
+        )
+        .advise("give another id, or none: one is made up")),
         Err(error) => Err(Failure::caused(Exit::Internal, &error)),
     }
 }
@@ -33,7 +36,12 @@ impl Life<'_> {
             Ok(event) => self.record(vec![event]),
             Err(failure) => {
                 // Nothing was made, or what was made is undone: there is nothing to list.
-                self.record(vec![Event::Failed { failure: failure.clone() }, Event::Removed])?;
+                self.record(vec![
+                    Event::Failed {
+                        failure: failure.clone(),
+                    },
+                    Event::Removed,
+                ])?;
                 worktrees::remove_tree(self.folder().path()).or_fail(Exit::Internal)?;
                 Err(failure)
             }
@@ -53,19 +61,30 @@ impl Life<'_> {
         for path in [folder.jobs(), folder.subagents(), folder.feedback()] {
             make(path, 0o755)?;
         }
-        make(folder.evidence(), 0o700)
+        make(folder.evidence(), 0o700)?;
+        if let Some(goal) = &self.view.spec.goal {
+            let file = folder.feedback().join(PROMPT);
+            durable::replace(&file, goal.as_bytes(), 0o644).or_fail(Exit::Internal)?;
+        }
+        Ok(())
     }
 
     fn make_worktree(&self) -> Result<Event, Failure> {
         let repository = &self.repository;
         let spec = &self.view.spec;
         if !spec.isolation.has_worktree() {
-            let workspace = repository.checkout().ok_or_else(|| no_checkout(spec.isolation))?;
-            return Ok(Event::Prepared { worktree: None, workspace: workspace.to_owned() });
+            let workspace = repository
+                .checkout()
+                .ok_or_else(|| no_checkout(spec.isolation))?;
+            return Ok(Event::Prepared {
+                worktree: None,
+                workspace: workspace.to_owned(),
+            });
         }
         let base = Oid::from_str(&spec.base).or_fail(Exit::Internal)?;
         repository.refuse_unsupported(base).map_err(|error| {
-            Failure::caused(Exit::Usage, &error).advise("nothing was made; `airlock doctor` lists what is supported")
+            Failure::caused(Exit::Usage, &error)
+                .advise("nothing was made; `airlock doctor` lists what is supported")
         })?;
         let folder = self.folder();
         let worktree = repository
@@ -80,7 +99,10 @@ impl Life<'_> {
             })
             .map_err(|error| refused(&error))?;
         let workspace = folder.tree();
-        Ok(Event::Prepared { worktree: Some(worktree), workspace })
+        Ok(Event::Prepared {
+            worktree: Some(worktree),
+            workspace,
+        })
     }
 
     /// Removes whatever an interrupted preparation left.
@@ -103,19 +125,29 @@ impl Life<'_> {
 }
 
 fn no_checkout(isolation: Isolation) -> Failure {
-    Failure::usage(format!("isolation mode {} needs a checkout, and this repository is bare", isolation.as_str()))
-        .advise("start it in a linked worktree, or use --isolation sandbox")
+    Failure::usage(format!(
+        "isolation mode {} needs a checkout, and this repository is bare",
+        isolation.as_str()
+    ))
+    .advise("start it in a linked worktree, or use --isolation sandbox")
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "whatever else goes wrong is the engine's own failure"
+)]
 fn refused(error: &CreateError) -> Failure {
     let exit = match error {
-        CreateError::Branch { .. } | CreateError::BranchExists { .. } | CreateError::Occupied { .. } => Exit::Conflict,
+        CreateError::Branch { .. }
+        | CreateError::BranchExists { .. }
+        | CreateError::Occupied { .. } => Exit::Conflict,
         CreateError::Base { .. } => Exit::Usage,
         _ => Exit::Internal,
     };
-    let advice = match exit {
-        Exit::Conflict => "nothing was made; choose another branch with [task] branch, or remove what is in the way",
-        _ => "nothing was made",
+    let advice = if exit == Exit::Conflict {
+        "nothing was made; choose another branch with [task] branch, or remove what is in the way"
+    } else {
+        "nothing was made"
     };
     Failure::caused(exit, error).advise(advice)
 }

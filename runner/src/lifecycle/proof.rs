@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use gates::evidence::{
-    AgentFacts, Approval, Engine, Evidence, Isolation, Kind, Override, Policy, Record, Refused, verify,
+    AgentFacts, Approval, Engine, Evidence, Isolation, Kind, Override, Policy, Record, Refused,
+    verify,
 };
 use gates::report::{Format, Report};
 use gates::{Delivery, Judgement};
@@ -18,7 +19,7 @@ use super::Life;
 use crate::event::EvidenceFacts;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::supervisor::now_ms;
-use crate::{durable, itself, keyring, view};
+use crate::{durable, hex, itself, keyring, view};
 
 /// Evidence that is on disk.
 #[derive(Debug)]
@@ -45,13 +46,19 @@ impl Proof {
     pub(super) fn holds(&self) -> Result<(), Failure> {
         match self.evidence.approve() {
             Ok(_) | Err(Refused::Unconfined { .. }) => Ok(()),
-            Err(Refused::Rejected { .. } | Refused::CouldNotCheck { .. }) => self.approve_landing().map(drop),
+            Err(Refused::Rejected { .. } | Refused::CouldNotCheck { .. }) => {
+                self.approve_landing().map(drop)
+            }
         }
     }
 }
 
 /// Evidence of the delivery that was judged last.
-pub(super) fn of_delivery(life: &Life<'_>, delivery: &Delivery, started: u64) -> Result<Proof, Failure> {
+pub(super) fn of_delivery(
+    life: &Life<'_>,
+    delivery: &Delivery,
+    started: u64,
+) -> Result<Proof, Failure> {
     let unjudged = || Failure::new(Exit::Internal, "the delivery was never judged");
     let judgement = life.view.judgement.clone().ok_or_else(unjudged)?;
     let record = record(life, delivery, &judgement, started)?;
@@ -76,28 +83,49 @@ pub(super) fn of_merge(
 
 /// Reads back what an acceptance rests on, and checks that it is ours and about this delivery.
 pub(super) fn load(life: &Life<'_>) -> Result<Proof, Failure> {
-    let lacking = || Failure::new(Exit::EvidenceInvalid, "the accepted delivery has no evidence");
+    let lacking = || {
+        Failure::new(
+            Exit::EvidenceInvalid,
+            "the accepted delivery has no evidence",
+        )
+    };
     let facts = life.view.evidence.clone().ok_or_else(lacking)?;
     let envelope = facts.statement.with_file_name("envelope.json");
     let bytes = fs::read(&envelope).or_fail(Exit::EvidenceInvalid)?;
     let keys: Vec<_> = keyring::public(&life.shop.root)?.into_iter().collect();
     let verified = verify(&bytes, &keys).or_fail(Exit::EvidenceInvalid)?;
-    let tree = life.view.seal.as_ref().map(|seal| seal.tree.clone()).unwrap_or_default();
+    let tree = life
+        .view
+        .seal
+        .as_ref()
+        .map(|seal| seal.tree.clone())
+        .unwrap_or_default();
     verified
         .is_about(life.view.accepted.as_deref().unwrap_or_default(), &tree)
         .or_fail(Exit::EvidenceInvalid)?;
     if verified.digest != facts.digest {
-        return Err(Failure::new(Exit::EvidenceInvalid, "the evidence on disk is not the one that was recorded"));
+        return Err(Failure::new(
+            Exit::EvidenceInvalid,
+            "the evidence on disk is not the one that was recorded",
+        ));
     }
-    Ok(Proof { evidence: verified.evidence, facts })
+    Ok(Proof {
+        evidence: verified.evidence,
+        facts,
+    })
 }
 
-fn record(life: &Life<'_>, delivery: &Delivery, judgement: &Judgement, started: u64) -> Result<Record, Failure> {
+fn record(
+    life: &Life<'_>,
+    delivery: &Delivery,
+    judgement: &Judgement,
+    started: u64,
+) -> Result<Record, Failure> {
     let spec = &life.view.spec;
     let engine = Engine {
         name: "airlock".to_owned(),
         version: itself::VERSION.to_owned(),
-        sha256: own_digest().clone(),
+        sha256: own_digest(),
     };
     let config = serde_json::json!({
         "protect": spec.protect, "allow": spec.allow, "net": spec.net, "origins": spec.origins,
@@ -121,10 +149,18 @@ fn record(life: &Life<'_>, delivery: &Delivery, judgement: &Judgement, started: 
         .iter()
         .filter_map(|(gate, reason, by)| {
             let gate = gate.parse().ok()?;
-            Some(Override { gate, reason: reason.clone(), by: by.clone() })
+            Some(Override {
+                gate,
+                reason: reason.clone(),
+                by: by.clone(),
+            })
         })
         .collect();
-    record.previous = life.view.evidence.as_ref().map(|facts| facts.digest.clone());
+    record.previous = life
+        .view
+        .evidence
+        .as_ref()
+        .map(|facts| facts.digest.clone());
     record.started = timestamp(started);
     record.finished = timestamp(now_ms());
     Ok(record)
@@ -152,9 +188,15 @@ fn write(
     // Commit: exact. Tree: still found when the commit is squashed or rebased.
     for object in [&delivery.commit, &delivery.tree] {
         let object = Oid::from_str(object).or_fail(Exit::Internal)?;
-        life.repository.add_note(object, line.as_bytes()).or_fail(Exit::Internal)?;
+        life.repository
+            .add_note(object, line.as_bytes())
+            .or_fail(Exit::Internal)?;
     }
-    let facts = EvidenceFacts { statement: file("statement.json"), digest: evidence.digest(), signed: true };
+    let facts = EvidenceFacts {
+        statement: file("statement.json"),
+        digest: evidence.digest(),
+        signed: true,
+    };
     Ok(Proof { evidence, facts })
 }
 
@@ -162,32 +204,28 @@ fn write(
 fn digests(life: &Life<'_>, delivery: &Delivery) -> Result<BTreeMap<String, String>, Failure> {
     let mut digests = BTreeMap::new();
     for change in &delivery.changes {
-        let Some(blob) = change.new.as_ref().filter(|blob| blob.is_file()) else { continue };
+        let Some(blob) = change.new.as_ref().filter(|blob| blob.is_file()) else {
+            continue;
+        };
         let oid = Oid::from_str(&blob.oid).or_fail(Exit::Internal)?;
         let bytes = life.repository.blob(oid).or_fail(Exit::Internal)?;
-        digests.insert(change.path.clone(), hex(&Sha256::digest(&bytes)));
+        digests.insert(change.path.clone(), hex::of(&Sha256::digest(&bytes)));
     }
     Ok(digests)
 }
 
 /// Digest of the running program; read once, since it does not change while it runs.
-fn own_digest() -> &'static Option<String> {
+fn own_digest() -> Option<String> {
     static DIGEST: OnceLock<Option<String>> = OnceLock::new();
-    DIGEST.get_or_init(|| {
+    let read = || {
         let bytes = fs::read(itself::executable()).ok()?;
-        Some(hex(&Sha256::digest(&bytes)))
-    })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        text
-    })
+        Some(hex::of(&Sha256::digest(&bytes)))
+    };
+    DIGEST.get_or_init(read).clone()
 }
 
 fn timestamp(milliseconds: u64) -> String {
     let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(milliseconds).map_or_else(|_too_far| String::new(), |at| at.to_string())
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map_or_else(|_too_far| String::new(), |at| at.to_string())
 }

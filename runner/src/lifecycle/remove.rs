@@ -18,13 +18,21 @@ impl Life<'_> {
             if discard && self.view.stage != Stage::Landed {
                 self.discard_refs(&worktree)?;
                 self.repository
-                    .remove_worktree(&worktree, BranchFate::DeleteIfAt(self.branch_end(&worktree)?))
+                    .remove_worktree(
+                        &worktree,
+                        BranchFate::DeleteIfAt(self.branch_end(&worktree)?),
+                    )
                     .or_fail(Exit::Internal)?;
-                events.push(Event::Discarded { reason: "discarded by rm --discard".to_owned() });
+                events.push(Event::Discarded {
+                    reason: "discarded by rm --discard".to_owned(),
+                });
             } else {
                 self.remove_checkout(&worktree)?;
             }
-            events.push(Event::Checkout { checkout: Checkout::Removed, reason });
+            events.push(Event::Checkout {
+                checkout: Checkout::Removed,
+                reason,
+            });
         } else if self.view.stage == Stage::Lost {
             self.undo_preparation()?;
         }
@@ -47,21 +55,42 @@ impl Life<'_> {
         };
         if let (Some(accepted), true) = (&self.view.accepted, seal.problems.is_empty()) {
             let accepted = Oid::from_str(accepted).or_fail(Exit::Internal)?;
-            let facts = self.repository.commit_facts(accepted).or_fail(Exit::Internal)?;
+            let facts = self
+                .repository
+                .commit_facts(accepted)
+                .or_fail(Exit::Internal)?;
             if facts.tree.to_string() == seal.tree {
                 return Ok(format!("the work is commit {accepted}"));
             }
         }
         let base = worktree.base;
         let sealed = Oid::from_str(&sealed).or_fail(Exit::Internal)?;
-        let changes = self.repository.changes(base, sealed).or_fail(Exit::Internal)?;
-        let mut at_stake: Vec<String> = changes.iter().map(|change| worktrees::shown(&change.path)).collect();
+        let changes = self
+            .repository
+            .changes(base, sealed)
+            .or_fail(Exit::Internal)?;
+        let mut at_stake: Vec<String> = changes
+            .iter()
+            .map(|change| worktrees::shown(&change.path))
+            .collect();
         at_stake.extend(seal.problems.iter().map(|problem| problem.path.clone()));
         let more = at_stake.len().saturating_sub(8);
         at_stake.truncate(8);
-        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Err(Failure::new(Exit::Conflict, format!("task {task} has work that is nowhere else: {}{rest}", at_stake.join(", ")))
-            .advise(format!("`airlock deliver {task}` seals it, `airlock rm {task} --discard` throws it away")))
+        let rest = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        Err(Failure::new(
+            Exit::Conflict,
+            format!(
+                "task {task} has work that is nowhere else: {}{rest}",
+                at_stake.join(", ")
+            ),
+        )
+        .advise(format!(
+            "`airlock deliver {task}` seals it, `airlock rm {task} --discard` throws it away"
+        )))
     }
 
     fn discard_refs(&self, worktree: &Worktree) -> Result<(), Failure> {
@@ -86,7 +115,13 @@ impl Life<'_> {
     /// Logs and feedback go; evidence and the last state stay.
     fn remove_files(&self) -> Result<(), Failure> {
         let folder = self.folder();
-        for path in [folder.tree(), folder.shadow(), folder.jobs(), folder.subagents(), folder.feedback()] {
+        for path in [
+            folder.tree(),
+            folder.shadow(),
+            folder.jobs(),
+            folder.subagents(),
+            folder.feedback(),
+        ] {
             worktrees::remove_tree(&path).or_fail(Exit::Internal)?;
         }
         Ok(())

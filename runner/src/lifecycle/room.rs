@@ -2,16 +2,20 @@
 //! specification has not decided.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sandbox::{GitView, JobSpec, Limits, Net, Room, RoomError, RoomSpec};
 
 use super::Life;
 use crate::exit::{Exit, Failure, OrFail as _};
-use crate::task;
+use crate::{config, task};
 
 /// Where the room shows the feedback folder.
 const FEEDBACK: &str = "/run/airlock/feedback";
+
+/// The prompt, in the feedback folder.
+pub(super) const PROMPT: &str = "prompt.txt";
 
 /// The file in which an agent may leave its note, within its git dir.
 pub(super) const NOTE: &str = "AIRLOCK_NOTE";
@@ -25,7 +29,9 @@ impl Life<'_> {
         if !self.view.spec.isolation.confined() {
             return Ok(None);
         }
-        Room::open(&self.room_spec()?).map(Some).map_err(|error| no_room(&error))
+        Room::open(&self.room_spec()?)
+            .map(Some)
+            .map_err(|error| no_room(&error))
     }
 
     fn room_spec(&self) -> Result<RoomSpec, Failure> {
@@ -41,13 +47,22 @@ impl Life<'_> {
             tree,
             writable: worktree,
             mount_at: repository.room_path(),
-            git: worktree.then(|| GitView { shadow: folder.shadow(), objects }),
+            git: worktree.then(|| GitView {
+                shadow: folder.shadow(),
+                objects,
+            }),
             bg: folder.jobs(),
             sub: folder.subagents(),
             feedback: folder.feedback(),
             ro: spec.ro.clone(),
             rw: spec.rw.clone(),
-            forbidden: vec![self.shop.root.path().to_owned(), repository.common_dir().to_owned()],
+            forbidden: config::own_folder()
+                .into_iter()
+                .chain([
+                    self.shop.root.path().to_owned(),
+                    repository.common_dir().to_owned(),
+                ])
+                .collect(),
             net: match spec.net {
                 task::Net::None => Net::None,
                 task::Net::Host => Net::Host,
@@ -64,29 +79,60 @@ impl Life<'_> {
         let cwd = if spec.isolation.confined() {
             self.repository.room_path()
         } else {
-            self.view.workspace.clone().unwrap_or_else(|| PathBuf::from("/"))
+            self.view
+                .workspace
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("/"))
         };
         JobSpec {
             job: job.to_owned(),
             dir: self.folder().job(job),
-            argv: spec.argv.clone(),
+            argv: self.command_line(),
             env: self.environment(attempt),
             cwd,
             timeout_ms: spec.bounds.timeout_ms,
             grace_ms: spec.bounds.grace_ms,
             output_cap: spec.bounds.output,
-            limits: Limits { pids: spec.bounds.pids, fsize: spec.bounds.file_size, ..Limits::default() },
+            limits: Limits {
+                pids: spec.bounds.pids,
+                fsize: spec.bounds.file_size,
+                ..Limits::default()
+            },
             stdin: Vec::new(),
         }
+    }
+
+    /// The command with the place of the prompt filled in.
+    fn command_line(&self) -> Vec<OsString> {
+        let spec = &self.view.spec;
+        let host = self.folder().feedback().join(PROMPT);
+        let file = if spec.isolation.confined() {
+            format!("{FEEDBACK}/{PROMPT}")
+        } else {
+            host.to_string_lossy().into_owned()
+        };
+        let fill = |word: &OsString| match word.to_str() {
+            Some(text) => OsString::from(text.replace(config::PROMPT_FILE, &file)),
+            None => word.clone(),
+        };
+        spec.argv.iter().map(fill).collect()
     }
 
     fn environment(&self, attempt: u32) -> BTreeMap<String, String> {
         let spec = &self.view.spec;
         let folder = self.folder();
         let confined = spec.isolation.confined();
-        let mut env = if confined { sandbox::room_environment() } else { unconfined_environment() };
+        let mut env = if confined {
+            sandbox::room_environment()
+        } else {
+            unconfined_environment()
+        };
         let inside = |host: PathBuf, room: &str| {
-            if confined { room.to_owned() } else { host.to_string_lossy().into_owned() }
+            if confined {
+                room.to_owned()
+            } else {
+                host.to_string_lossy().into_owned()
+            }
         };
         env.insert("AIRLOCK_TASK".to_owned(), spec.task.to_string());
         env.insert("AIRLOCK_ATTEMPT".to_owned(), attempt.to_string());
@@ -109,13 +155,18 @@ impl Life<'_> {
     /// Whether values that the task needs are missing, as after a crash.
     pub(super) fn missing_secrets(&self) -> Vec<String> {
         let names = self.view.spec.pass_env.iter();
-        names.filter(|name| !self.secrets.contains_key(*name)).cloned().collect()
+        names
+            .filter(|name| !self.secrets.contains_key(*name))
+            .cloned()
+            .collect()
     }
 }
 
 /// Without a room there is no private home to point at: the user's own folders and search path.
 fn unconfined_environment() -> BTreeMap<String, String> {
-    let own = |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_unset| otherwise.to_owned());
+    let own = |name: &str, otherwise: &str| {
+        std::env::var(name).unwrap_or_else(|_unset| otherwise.to_owned())
+    };
     let mut env = sandbox::chosen_environment(&own("HOME", "/"), &own("TMPDIR", "/tmp"));
     for name in ["PATH", "USER", "LOGNAME"] {
         if let Ok(value) = std::env::var(name) {
@@ -131,13 +182,20 @@ pub(super) fn feedback_name(attempt: u32) -> String {
 }
 
 /// Why there is no room, with its exit code.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only one of them is about the host"
+)]
 pub(super) fn no_room(error: &RoomError) -> Failure {
     match error {
-        RoomError::Unavailable(unavailable) => {
-            Failure::new(Exit::SandboxUnavailable, format!("sandbox unavailable: {}", unavailable.problem))
-                .advise(format!("{}; {}. Nothing was run", unavailable.cause, unavailable.fix))
-        }
+        RoomError::Unavailable(unavailable) => Failure::new(
+            Exit::SandboxUnavailable,
+            format!("sandbox unavailable: {}", unavailable.problem),
+        )
+        .advise(format!(
+            "{}; {}. Nothing was run",
+            unavailable.cause, unavailable.fix
+        )),
         _ => Failure::caused(Exit::Usage, error),
     }
 }
-

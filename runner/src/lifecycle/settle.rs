@@ -12,40 +12,65 @@ use crate::task::Cleanup;
 impl Life<'_> {
     /// Removes the checkout where policy and proof allow it; says which.
     pub(super) fn settle(&mut self) -> Result<(), Failure> {
-        let Some(worktree) = self.view.worktree.clone() else { return Ok(()) };
-        let proof = match self.view.stage {
-            Stage::Landed => Some("landed"),
-            Stage::Empty => Some("nothing was delivered"),
-            _ => None,
+        let Some(worktree) = self.view.worktree.clone() else {
+            return Ok(());
+        };
+        let proof = if self.view.stage == Stage::Landed {
+            Some("landed")
+        } else {
+            (self.view.stage == Stage::Empty).then_some("nothing was delivered")
         };
         let (checkout, reason) = match (self.view.spec.cleanup, proof) {
             (Cleanup::Never, _) => (Checkout::Kept, "cleanup is never".to_owned()),
-            (Cleanup::OnSuccess | Cleanup::Always, Some(proof)) => (Checkout::Removed, proof.to_owned()),
-            (Cleanup::OnSuccess, None) => (Checkout::Kept, format!("the task is {}", self.view.stage)),
+            (Cleanup::OnSuccess | Cleanup::Always, Some(proof)) => {
+                (Checkout::Removed, proof.to_owned())
+            }
+            (Cleanup::OnSuccess, None) => {
+                (Checkout::Kept, format!("the task is {}", self.view.stage))
+            }
             (Cleanup::Always, None) => {
                 let kept = self.rescue(&worktree)?;
                 (Checkout::Removed, format!("cleanup is always; {kept}"))
             }
         };
-        if checkout == Checkout::Removed {
-            self.remove_checkout(&worktree)?;
-        }
+        let reason = match checkout {
+            Checkout::Removed => {
+                self.remove_checkout(&worktree)?;
+                reason
+            }
+            Checkout::Kept => reason + &made_harmless(&worktree),
+        };
         self.record(vec![Event::Checkout { checkout, reason }])
     }
 
     /// Makes sure that the tree's content is in a commit that something names.
     pub(super) fn rescue(&self, worktree: &Worktree) -> Result<String, Failure> {
         let seal = self.seal(worktree)?;
-        let Some(commit) = seal.commit else { return Ok("the tree was as its base".to_owned()) };
+        let Some(commit) = seal.commit else {
+            return Ok("the tree was as its base".to_owned());
+        };
         if let Some(problem) = seal.problems.first() {
-            let what = format!("the tree holds what cannot be sealed: {} ({})", problem.path, problem.message);
-            return Err(Failure::new(Exit::Conflict, what)
-                .advise(format!("look at {}, then `airlock rm {} --discard`", worktree.tree.display(), worktree.id)));
+            let what = format!(
+                "the tree holds what cannot be sealed: {} ({})",
+                problem.path, problem.message
+            );
+            return Err(Failure::new(Exit::Conflict, what).advise(format!(
+                "look at {}, then `airlock rm {} --discard`",
+                worktree.tree.display(),
+                worktree.id
+            )));
         }
         let sealed = Oid::from_str(&commit).or_fail(Exit::Internal)?;
-        let accepted = self.view.accepted.as_deref().and_then(|accepted| Oid::from_str(accepted).ok());
+        let accepted = self
+            .view
+            .accepted
+            .as_deref()
+            .and_then(|accepted| Oid::from_str(accepted).ok());
         if let Some(accepted) = accepted {
-            let before = self.repository.commit_facts(accepted).or_fail(Exit::Internal)?;
+            let before = self
+                .repository
+                .commit_facts(accepted)
+                .or_fail(Exit::Internal)?;
             if before.tree.to_string() == seal.tree {
                 return Ok(format!("the work is commit {accepted}"));
             }
@@ -58,21 +83,48 @@ impl Life<'_> {
     /// Removes tree, shadow git dir and registration; the branch only when it says nothing new.
     pub(super) fn remove_checkout(&self, worktree: &Worktree) -> Result<(), Failure> {
         let repository = &self.repository;
-        let landed = self.view.landing.as_ref().and_then(|landing| landing.landed.as_deref());
+        let landed = self
+            .view
+            .landing
+            .as_ref()
+            .and_then(|landing| landing.landed.as_deref());
         let fate = match (landed, self.view.accepted.as_deref()) {
             (Some(landed), Some(accepted)) => {
                 let landed = Oid::from_str(landed).or_fail(Exit::Internal)?;
                 let accepted = Oid::from_str(accepted).or_fail(Exit::Internal)?;
-                if !repository.is_ancestor(accepted, landed).or_fail(Exit::Internal)? {
+                if !repository
+                    .is_ancestor(accepted, landed)
+                    .or_fail(Exit::Internal)?
+                {
                     // Squashed or rebased: the evidence names a commit that nothing else keeps.
-                    self.keep(&format!("refs/airlock/landed/{}", self.view.spec.task), accepted)?;
+                    self.keep(
+                        &format!("refs/airlock/landed/{}", self.view.spec.task),
+                        accepted,
+                    )?;
                 }
                 BranchFate::DeleteIfAt(accepted)
             }
             (None, Some(_accepted)) => BranchFate::Keep,
             (_, None) => BranchFate::DeleteIfAt(worktree.base),
         };
-        repository.remove_worktree(worktree, fate).or_fail(Exit::Internal)?;
+        repository
+            .remove_worktree(worktree, fate)
+            .or_fail(Exit::Internal)?;
         Ok(())
+    }
+}
+
+/// A kept tree will be looked at with the host's tools: nothing in it may make them run or hang.
+fn made_harmless(worktree: &Worktree) -> String {
+    match worktrees::disarm(&worktree.tree) {
+        Ok(changed) if changed.is_empty() => String::new(),
+        Ok(changed) => {
+            let paths: Vec<&str> = changed.iter().map(|entry| entry.path.as_str()).collect();
+            format!("; made harmless: {}", paths.join(", "))
+        }
+        Err(error) => format!(
+            "; look at it with care: {}",
+            Failure::caused(Exit::Internal, &error)
+        ),
     }
 }

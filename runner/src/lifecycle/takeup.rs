@@ -15,7 +15,8 @@ impl Life<'_> {
         match self.view.stage {
             Stage::Queued | Stage::Preparing => {
                 self.undo_preparation()?;
-                let reason = "the supervisor died before the agent was started; nothing had run".to_owned();
+                let reason =
+                    "the supervisor died before the agent was started; nothing had run".to_owned();
                 self.record(vec![Event::Lost { reason }])
             }
             Stage::Running => self.take_up_job(),
@@ -49,9 +50,14 @@ impl Life<'_> {
             Attached::Running(keeper) => self.see_out(keeper, attempt, &job)?,
             Attached::Ended(outcome) => self.record(vec![Event::Ended { attempt, outcome }])?,
             Attached::Lost => return self.lost("the agent's keeper died with the supervisor"),
-            Attached::NeverStarted => return self.lost("the supervisor died before the agent was started"),
+            Attached::NeverStarted => {
+                return self.lost("the supervisor died before the agent was started");
+            }
             Attached::Unreadable { path, reason } => {
-                let text = format!("the agent's status {} cannot be read: {reason}", path.display());
+                let text = format!(
+                    "the agent's status {} cannot be read: {reason}",
+                    path.display()
+                );
                 return self.lost(&text);
             }
         }
@@ -63,7 +69,9 @@ impl Life<'_> {
 
     fn lost(&mut self, reason: &str) -> Result<(), Failure> {
         sandbox::sweep(&self.shop.folder.locks(), self.view.spec.task.as_str());
-        self.record(vec![Event::Lost { reason: reason.to_owned() }])
+        self.record(vec![Event::Lost {
+            reason: reason.to_owned(),
+        }])
     }
 
     fn recover_landing(&mut self) -> Result<(), Failure> {
@@ -71,13 +79,21 @@ impl Life<'_> {
             Some(landing) => landing.plan.clone(),
             None => return Err(Failure::new(Exit::Internal, "a landing without a plan")),
         };
-        match self.repository.recover_landing(&plan).or_fail(Exit::Conflict)? {
+        match self
+            .repository
+            .recover_landing(&plan)
+            .or_fail(Exit::Conflict)?
+        {
             Recovered::Completed => {
                 let commit = plan.result.to_string();
-                self.record(vec![Event::Landed { target: plan.target, commit }])
+                self.record(vec![Event::Landed {
+                    target: plan.target,
+                    commit,
+                }])
             }
             Recovered::RolledBack => {
-                let what = "the supervisor died while it landed the delivery; everything was put back";
+                let what =
+                    "the supervisor died while it landed the delivery; everything was put back";
                 let failure = Failure::new(Exit::Lost, what)
                     .advise(format!("`airlock merge {}` lands it", self.view.spec.task));
                 self.record(vec![Event::NotLanded { failure }])
@@ -90,8 +106,12 @@ impl Life<'_> {
         let task = self.view.spec.task.clone();
         match self.view.stage {
             Stage::Landed | Stage::Discarded => {
-                let what = format!("task {task} is {}: there is nothing to go on with", self.view.stage);
-                Err(Failure::new(Exit::Conflict, what).advise("start a new task with `airlock run`"))
+                let what = format!(
+                    "task {task} is {}: there is nothing to go on with",
+                    self.view.stage
+                );
+                Err(Failure::new(Exit::Conflict, what)
+                    .advise("start a new task with `airlock run`"))
             }
             Stage::Accepted => self.finish(),
             Stage::Rejected
@@ -103,8 +123,12 @@ impl Life<'_> {
             | Stage::Lost => {
                 let missing = self.missing_secrets();
                 if !missing.is_empty() {
-                    let what = format!("task {task} needs {} from your environment", missing.join(", "));
-                    return Err(Failure::usage(what).advise("set them and resume again; they are never stored"));
+                    let what = format!(
+                        "task {task} needs {} from your environment",
+                        missing.join(", ")
+                    );
+                    return Err(Failure::usage(what)
+                        .advise("set them and resume again; they are never stored"));
                 }
                 sandbox::sweep(&self.shop.folder.locks(), task.as_str());
                 if self.view.worktree.is_none() && self.view.spec.isolation.has_worktree() {

@@ -18,7 +18,11 @@ use crate::task::TaskId;
 /// Serves one connection to its end.
 pub(super) async fn serve(stream: UnixStream, calls: Sender<Call>, recorder: Recorder) {
     let (reading, writing) = stream.into_split();
-    let mut caller = Caller { lines: BufReader::new(reading), replies: writing, calls };
+    let mut caller = Caller {
+        lines: BufReader::new(reading),
+        replies: writing,
+        calls,
+    };
     let result = caller.carry(&recorder).await;
     let last = match result {
         Ok(()) => Reply::Done,
@@ -40,7 +44,12 @@ impl Caller {
         let request: Request = read
             .ok()
             .and_then(|_bytes| serde_json::from_str(&line).ok())
-            .ok_or_else(|| Failure::new(Exit::Internal, "the supervisor does not understand the order"))?;
+            .ok_or_else(|| {
+                Failure::new(
+                    Exit::Internal,
+                    "the supervisor does not understand the order",
+                )
+            })?;
         if request.version != itself::VERSION {
             return Err(other_version(&request.version));
         }
@@ -48,18 +57,33 @@ impl Caller {
             Order::Stop { task, by, reason } => self.stop(task, by, reason).await,
             Order::Follow { task } => {
                 let records = recorder.follow(&task);
-                let ending = self.ask(|answer| Call::Watch { task: task.clone(), answer }).await?;
+                let ending = self
+                    .ask(|answer| Call::Watch {
+                        task: task.clone(),
+                        answer,
+                    })
+                    .await?;
                 self.reply(&Reply::Taken { task: task.clone() }).await;
                 match ending {
                     Some(ending) => self.stream(&task, records, ending).await,
                     None => Ok(()),
                 }
             }
-            order => {
+            order @ (Order::Run { .. }
+            | Order::Deliver { .. }
+            | Order::Accept { .. }
+            | Order::Merge { .. }
+            | Order::Resume { .. }
+            | Order::Remove { .. }) => {
                 let (task, detach) = subject(&order);
                 let records = recorder.follow(&task);
                 let start = request.start;
-                let begin = |answer| Call::Begin { task: task.clone(), order, start, answer };
+                let begin = |answer| Call::Begin {
+                    task: task.clone(),
+                    order,
+                    start,
+                    answer,
+                };
                 let ending = self.ask(begin).await??;
                 self.reply(&Reply::Taken { task: task.clone() }).await;
                 if detach {
@@ -71,18 +95,34 @@ impl Caller {
     }
 
     async fn stop(&mut self, task: TaskId, by: String, reason: String) -> Result<(), Failure> {
-        let worked = self.ask(|answer| Call::Stop { task: task.clone(), by, reason, answer }).await?;
+        let worked = self
+            .ask(|answer| Call::Stop {
+                task: task.clone(),
+                by,
+                reason,
+                answer,
+            })
+            .await?;
         if worked {
             Ok(())
         } else {
-            Err(Failure::new(Exit::Conflict, format!("task {task} is not running")))
+            Err(Failure::new(
+                Exit::Conflict,
+                format!("task {task} is not running"),
+            ))
         }
     }
 
     /// A detached start is over when the task cannot be forgotten any more.
-    async fn until_recorded(&mut self, mut records: UnboundedReceiver<Record>) -> Result<(), Failure> {
+    async fn until_recorded(
+        &mut self,
+        mut records: UnboundedReceiver<Record>,
+    ) -> Result<(), Failure> {
         if let Some(record) = records.recv().await {
-            self.reply(&Reply::Event { record: Box::new(record) }).await;
+            self.reply(&Reply::Event {
+                record: Box::new(record),
+            })
+            .await;
         }
         Ok(())
     }
@@ -124,7 +164,10 @@ impl Caller {
     async fn ask<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> Call) -> Result<T, Failure> {
         let gone = || Failure::new(Exit::Internal, "the supervisor is going away");
         let (answer, answered) = oneshot::channel();
-        self.calls.send(call(answer)).await.map_err(|_closed| gone())?;
+        self.calls
+            .send(call(answer))
+            .await
+            .map_err(|_closed| gone())?;
         answered.await.map_err(|_closed| gone())
     }
 
@@ -151,6 +194,9 @@ fn subject(order: &Order) -> (TaskId, bool) {
 
 fn other_version(version: &str) -> Failure {
     let ours = itself::VERSION;
-    Failure::new(Exit::Conflict, format!("a supervisor of version {ours} is at work, and this is airlock {version}"))
-        .advise("wait until its tasks have ended (`airlock ls`), then try again")
+    Failure::new(
+        Exit::Conflict,
+        format!("a supervisor of version {ours} is at work, and this is airlock {version}"),
+    )
+    .advise("wait until its tasks have ended (`airlock ls`), then try again")
 }

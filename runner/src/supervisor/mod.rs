@@ -54,7 +54,9 @@ pub fn main(args: &[OsString]) -> ExitCode {
             let told = writeln!(said, "{READY}").and_then(|()| said.flush());
             drop(said);
             release_stdout();
-            let ran = told.or_fail(Exit::Internal).and_then(|()| run(&shop, listener));
+            let ran = told
+                .or_fail(Exit::Internal)
+                .and_then(|()| run(&shop, listener));
             fs::remove_file(shop.folder.path().join(StateFolder::SOCKET)).ok();
             drop(lock);
             ran.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
@@ -75,22 +77,38 @@ type Opened = (Shop, HeldLock, std::os::unix::net::UnixListener);
 
 fn open(args: &[OsString]) -> Result<Option<Opened>, Failure> {
     let [folder] = args else {
-        return Err(Failure::new(Exit::Internal, "the supervisor was started without its folder"));
+        return Err(Failure::new(
+            Exit::Internal,
+            "the supervisor was started without its folder",
+        ));
     };
     let folder = StateFolder::at(PathBuf::from(folder));
-    let Some(lock) = HeldLock::try_acquire(&folder.supervisor_lock()).or_fail(Exit::Internal)? else {
+    let Some(lock) = HeldLock::try_acquire(&folder.supervisor_lock()).or_fail(Exit::Internal)?
+    else {
         return Ok(None);
     };
     let root = StateRoot::from_env()?;
     let recorder = Recorder::start(folder.clone())?;
     let listener = listen(&folder).or_fail(Exit::Internal)?;
-    Ok(Some((Shop { root, folder, recorder }, lock, listener)))
+    Ok(Some((
+        Shop {
+            root,
+            folder,
+            recorder,
+        },
+        lock,
+        listener,
+    )))
 }
 
 /// Binds below an open folder, since a socket's own path must be shorter than many state roots.
 fn listen(folder: &StateFolder) -> io::Result<std::os::unix::net::UnixListener> {
     let opened = fs::File::open(folder.path())?;
-    let path = format!("/proc/self/fd/{}/{}", opened.as_raw_fd(), StateFolder::SOCKET);
+    let path = format!(
+        "/proc/self/fd/{}/{}",
+        opened.as_raw_fd(),
+        StateFolder::SOCKET
+    );
     // The lock is ours, so whoever left a socket here is gone.
     fs::remove_file(&path).ok();
     let listener = std::os::unix::net::UnixListener::bind(&path)?;

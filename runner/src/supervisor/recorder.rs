@@ -19,10 +19,22 @@ use crate::view::TaskView;
 type Answer<T> = mpsc::SyncSender<Result<T, Failure>>;
 
 enum Message {
-    Record { task: TaskId, events: Vec<Event>, answer: Answer<()> },
-    View { task: TaskId, answer: Answer<Option<TaskView>> },
-    Open { answer: Answer<Vec<TaskView>> },
-    Follow { task: TaskId, follower: UnboundedSender<Record> },
+    Record {
+        task: TaskId,
+        events: Vec<Event>,
+        answer: Answer<()>,
+    },
+    View {
+        task: TaskId,
+        answer: Answer<Option<TaskView>>,
+    },
+    Open {
+        answer: Answer<Vec<TaskView>>,
+    },
+    Follow {
+        task: TaskId,
+        follower: UnboundedSender<Record>,
+    },
 }
 
 /// A handle to the thread; clones talk to the same one.
@@ -35,7 +47,12 @@ impl Recorder {
     /// Opens the store and starts the thread.
     pub fn start(folder: StateFolder) -> Result<Self, Failure> {
         let store = Store::open(&folder.database())?;
-        let mut ledger = Ledger { store, folder, views: HashMap::new(), followers: HashMap::new() };
+        let mut ledger = Ledger {
+            store,
+            folder,
+            views: HashMap::new(),
+            followers: HashMap::new(),
+        };
         for record in ledger.store.all(0)? {
             ledger.take_in(&record)?;
         }
@@ -53,12 +70,19 @@ impl Recorder {
 
     /// Records facts; they are durable when this returns.
     pub fn record(&self, task: &TaskId, events: Vec<Event>) -> Result<(), Failure> {
-        self.ask(|answer| Message::Record { task: task.clone(), events, answer })
+        self.ask(|answer| Message::Record {
+            task: task.clone(),
+            events,
+            answer,
+        })
     }
 
     /// A task as it stands.
     pub fn view(&self, task: &TaskId) -> Result<Option<TaskView>, Failure> {
-        self.ask(|answer| Message::View { task: task.clone(), answer })
+        self.ask(|answer| Message::View {
+            task: task.clone(),
+            answer,
+        })
     }
 
     /// Every task with work left that nobody needs to ask for.
@@ -70,14 +94,21 @@ impl Recorder {
     pub fn follow(&self, task: &TaskId) -> UnboundedReceiver<Record> {
         let (follower, records) = unbounded_channel();
         // A recorder that is gone closes the channel at once, which the reader sees.
-        self.messages.send(Message::Follow { task: task.clone(), follower }).ok();
+        self.messages
+            .send(Message::Follow {
+                task: task.clone(),
+                follower,
+            })
+            .ok();
         records
     }
 
     fn ask<T>(&self, message: impl FnOnce(Answer<T>) -> Message) -> Result<T, Failure> {
         let gone = || Failure::new(Exit::Internal, "the event store is closed");
         let (answer, answered) = mpsc::sync_channel(1);
-        self.messages.send(message(answer)).map_err(|_closed| gone())?;
+        self.messages
+            .send(message(answer))
+            .map_err(|_closed| gone())?;
         answered.recv().map_err(|_closed| gone())?
     }
 }
@@ -93,7 +124,11 @@ impl Ledger {
     fn serve(&mut self, message: Message) {
         // Whoever asked may be gone; then nobody needs the answer.
         match message {
-            Message::Record { task, events, answer } => {
+            Message::Record {
+                task,
+                events,
+                answer,
+            } => {
                 let recorded = self.record(&task, events);
                 answer.send(recorded).ok();
             }
@@ -101,7 +136,12 @@ impl Ledger {
                 answer.send(Ok(self.views.get(&task).cloned())).ok();
             }
             Message::Open { answer } => {
-                let open = self.views.values().filter(|view| view.unfinished()).cloned().collect();
+                let open = self
+                    .views
+                    .values()
+                    .filter(|view| view.unfinished())
+                    .cloned()
+                    .collect();
                 answer.send(Ok(open)).ok();
             }
             Message::Follow { task, follower } => {
@@ -144,7 +184,9 @@ impl Ledger {
     }
 
     fn project(&self, task: &TaskId) -> Result<(), Failure> {
-        let Some(view) = self.views.get(task) else { return Ok(()) };
+        let Some(view) = self.views.get(task) else {
+            return Ok(());
+        };
         let folder = self.folder.task(task.as_str());
         if view.removed || !folder.path().is_dir() {
             return Ok(());
@@ -165,5 +207,7 @@ impl Ledger {
 pub fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        .map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        })
 }

@@ -88,7 +88,11 @@ struct Registry {
 pub(super) async fn serve(shop: Shop, listener: UnixListener) -> Result<(), Failure> {
     let (calls, mut inbox) = mpsc::channel(64);
     let mut connections = JoinSet::new();
-    let mut registry = Registry { shop, works: HashMap::new(), running: JoinSet::new() };
+    let mut registry = Registry {
+        shop,
+        works: HashMap::new(),
+        running: JoinSet::new(),
+    };
     registry.take_up()?;
     loop {
         let idle = connections.is_empty() && registry.running.is_empty();
@@ -123,20 +127,35 @@ impl Registry {
     fn answer(&mut self, call: Call) {
         // Whoever asked may be gone; the work goes on all the same.
         match call {
-            Call::Begin { task, order, start, answer } => {
+            Call::Begin {
+                task,
+                order,
+                start,
+                answer,
+            } => {
                 if let (Order::Resume { .. }, Some(ending)) = (&order, self.watch(&task)) {
                     // It goes on already: this supervisor took it up when it started.
                     answer.send(Ok(ending)).ok();
                 } else if self.works.contains_key(&task) {
-                    let busy = Failure::new(Exit::Conflict, format!("task {task} is being worked on"))
-                        .advise(format!("`airlock logs -f {task}` shows what it does, `airlock stop {task}` ends it"));
+                    let busy = Failure::new(
+                        Exit::Conflict,
+                        format!("task {task} is being worked on"),
+                    )
+                    .advise(format!(
+                        "`airlock logs -f {task}` shows what it does, `airlock stop {task}` ends it"
+                    ));
                     answer.send(Err(busy)).ok();
                 } else {
                     let ending = self.begin(task, lifecycle::Job::Order { order, start });
                     answer.send(Ok(ending)).ok();
                 }
             }
-            Call::Stop { task, by, reason, answer } => {
+            Call::Stop {
+                task,
+                by,
+                reason,
+                answer,
+            } => {
                 let work = self.works.get(&task);
                 if let Some(work) = work {
                     work.stop.ask(by, reason);
@@ -160,7 +179,13 @@ impl Registry {
     fn begin(&mut self, task: TaskId, job: lifecycle::Job) -> Ending {
         let (watcher, ending) = oneshot::channel();
         let stop = StopRequest::default();
-        self.works.insert(task.clone(), Work { stop: stop.clone(), watchers: vec![watcher] });
+        self.works.insert(
+            task.clone(),
+            Work {
+                stop: stop.clone(),
+                watchers: vec![watcher],
+            },
+        );
         let shop = self.shop.clone();
         self.running.spawn_blocking(move || {
             let result = lifecycle::carry(&shop, &task, job, &stop);
@@ -170,7 +195,12 @@ impl Registry {
     }
 
     fn forget(&mut self, task: &TaskId, result: &Result<(), Failure>) {
-        for watcher in self.works.remove(task).into_iter().flat_map(|work| work.watchers) {
+        for watcher in self
+            .works
+            .remove(task)
+            .into_iter()
+            .flat_map(|work| work.watchers)
+        {
             watcher.send(result.clone()).ok();
         }
     }
