@@ -163,10 +163,7 @@ impl Stage {
             Event::Landing { .. } => allowed(&[Self::Accepted], Self::Landing),
             Event::LandStep { .. } => allowed(&[Self::Landing], Self::Landing),
             Event::Landed { .. } => allowed(&[Self::Landing], Self::Landed),
-            Event::NotLanded { .. } => allowed(
-                &[Self::Landing, Self::Accepted, Self::Gating],
-                Self::Accepted,
-            ),
+            Event::NotLanded { .. } => allowed(&[Self::Landing, Self::Accepted], Self::Accepted),
             Event::Failed { .. } => {
                 if now == Self::Landed {
                     Err(refuse())
@@ -214,4 +211,142 @@ pub struct IllegalOrder {
     pub from: Option<Stage>,
     /// What was to be recorded.
     pub event: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::exit::{Exit, Failure};
+
+    /// An event of each kind that matters for the order, from its recorded form.
+    fn event(body: &str) -> Event {
+        serde_json::from_str(body).expect("the recorded form of an event")
+    }
+
+    fn ended(exit: &str) -> Event {
+        event(&format!(
+            r#"{{"event":"ended","attempt":1,"outcome":{{"exit":{exit},"code":null,"signal":null,
+            "output_bytes":0,"output_dropped":0,"leaked":false,"started_ms":null,"ended_ms":1,"elapsed_ms":1}}}}"#
+        ))
+    }
+
+    /// Everything that can follow the first event.
+    fn vocabulary() -> Vec<Event> {
+        let oid = "1111111111111111111111111111111111111111";
+        let failure = || Failure::new(Exit::Internal, "x");
+        vec![
+            Event::Preparing,
+            event(r#"{"event":"started","attempt":1,"job":"agent"}"#),
+            ended(r#"{"cause":"code","code":0}"#),
+            ended(r#"{"cause":"code","code":7}"#),
+            ended(r#"{"cause":"timed_out"}"#),
+            Event::Sealing,
+            Event::Empty,
+            Event::Gating,
+            Event::Judged {
+                judgement: Box::default(),
+            },
+            Event::Rejected { again: false },
+            Event::Accepted {
+                commit: oid.to_owned(),
+                branch: "b".to_owned(),
+            },
+            event(&format!(
+                r#"{{"event":"landing","plan":{{"target":"main","expected":"{oid}","result":"{oid}","tree":"{oid}",
+                "kind":"fast_forward","judged_as_is":true,"delivery":"{oid}","when":1}}}}"#
+            )),
+            Event::Landed {
+                target: "main".to_owned(),
+                commit: oid.to_owned(),
+            },
+            Event::NotLanded { failure: failure() },
+            Event::Failed { failure: failure() },
+            Event::Stopped {
+                by: "me".to_owned(),
+                reason: "r".to_owned(),
+            },
+            Event::Lost {
+                reason: "r".to_owned(),
+            },
+            Event::Discarded {
+                reason: "r".to_owned(),
+            },
+            Event::Removed,
+        ]
+    }
+
+    /// The stages that a sequence of wishes goes through, illegal ones left out.
+    fn stages(wishes: &[usize]) -> Vec<(&'static str, Stage)> {
+        let events = vocabulary();
+        let mut now = Stage::Queued;
+        let mut way = Vec::new();
+        for wish in wishes {
+            let event = &events[wish % events.len()];
+            if let Ok(next) = Stage::apply(Some(now), event) {
+                now = next;
+                way.push((event.kind(), now));
+            }
+        }
+        way
+    }
+
+    #[test]
+    fn only_a_wish_begins_a_task() {
+        for event in vocabulary() {
+            assert!(Stage::apply(None, &event).is_err(), "{}", event.kind());
+        }
+    }
+
+    #[test]
+    fn a_refused_landing_is_no_way_past_the_gates() {
+        let refused = Event::NotLanded {
+            failure: Failure::new(Exit::Conflict, "x"),
+        };
+        assert!(Stage::apply(Some(Stage::Gating), &refused).is_err());
+        let after = Stage::apply(Some(Stage::Landing), &refused).unwrap();
+        assert_eq!(after, Stage::Accepted);
+    }
+
+    #[test]
+    fn the_plain_way_ends_on_the_target() {
+        // Preparing, started, ended 0, sealing, gating, judged, accepted, landing, landed.
+        let way = stages(&[0, 1, 2, 5, 7, 8, 10, 11, 12]);
+        assert_eq!(way.len(), 9);
+        assert_eq!(way.last().map(|(_, stage)| *stage), Some(Stage::Landed));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_lands_unaccepted_and_nothing_is_accepted_unjudged(wishes in prop::collection::vec(0usize..64, 0..80)) {
+            let way = stages(&wishes);
+            for (at, (kind, _)) in way.iter().enumerate() {
+                let before: Vec<&str> = way[..at].iter().map(|(kind, _)| *kind).collect();
+                let after_last = |mark: &str, needed: &str| {
+                    let from = before.iter().rposition(|kind| *kind == mark).map_or(0, |at| at + 1);
+                    before[from..].contains(&needed)
+                };
+                match *kind {
+                    "accepted" => prop_assert!(after_last("sealing", "gating")),
+                    "landing" => prop_assert!(before.contains(&"accepted")),
+                    "landed" => prop_assert!(after_last("not_landed", "landing")),
+                    _ => {}
+                }
+            }
+        }
+
+        #[test]
+        fn what_has_landed_stays_landed(wishes in prop::collection::vec(0usize..64, 0..80)) {
+            let way = stages(&wishes);
+            let landed = way.iter().position(|(_, stage)| *stage == Stage::Landed);
+            if let Some(landed) = landed {
+                for (kind, stage) in &way[landed..] {
+                    prop_assert!(matches!(stage, Stage::Landed | Stage::Discarded), "{kind} led to {stage}");
+                }
+            }
+        }
+    }
 }

@@ -256,3 +256,71 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .map_err(fail)?;
     transaction.commit().map_err(fail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> TaskId {
+        TaskId::try_from(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn what_is_recorded_is_read_back_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.db");
+        assert!(Store::open_read_only(&path).unwrap().is_none());
+        let mut store = Store::open(&path).unwrap();
+        let first = store
+            .append(7, &id("a"), vec![Event::Preparing, Event::Sealing])
+            .unwrap();
+        store.append(8, &id("b"), vec![Event::Empty]).unwrap();
+        let reader = Store::open_read_only(&path).unwrap().unwrap();
+        let kinds = |records: Vec<Record>| -> Vec<(u64, &'static str)> {
+            records
+                .iter()
+                .map(|record| (record.at, record.event.kind()))
+                .collect()
+        };
+        assert_eq!(
+            kinds(reader.of_task(&id("a"), 0).unwrap()),
+            [(7, "preparing"), (7, "sealing")]
+        );
+        assert_eq!(
+            kinds(reader.of_task(&id("a"), first[0].seq).unwrap()),
+            [(7, "sealing")]
+        );
+        assert_eq!(reader.all(0).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_store_of_a_newer_program_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.db");
+        drop(Store::open(&path).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        assert!(matches!(
+            Store::open(&path),
+            Err(StoreError::Newer { found: 99, .. })
+        ));
+        assert!(matches!(
+            Store::open_read_only(&path),
+            Err(StoreError::Newer { found: 99, .. })
+        ));
+    }
+
+    #[test]
+    fn a_row_that_is_no_event_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.db");
+        let mut store = Store::open(&path).unwrap();
+        let row = store.append(1, &id("a"), vec![Event::Preparing]).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute("UPDATE event SET body = '{'", [])
+            .unwrap();
+        let found = store.of_task(&id("a"), 0);
+        assert!(matches!(found, Err(StoreError::Row { seq, .. }) if seq == row[0].seq));
+    }
+}
