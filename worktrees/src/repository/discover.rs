@@ -27,7 +27,7 @@ impl Repository {
         format.refuse_unknown(&common)?;
         let checkout = checkout_of(&git_dir, &common, found_in, &format)?;
         let owner = check_owner(&git_dir, &common, checkout.as_deref())?;
-        let name = name_of(checkout.as_deref(), &common);
+        let name = name_of(&common);
         Ok(Self {
             common,
             git_dir,
@@ -187,9 +187,12 @@ fn declared_safe(path: &Path) -> bool {
     safe
 }
 
-fn name_of(checkout: Option<&Path>, common: &Path) -> String {
-    let last = checkout.unwrap_or(common).file_name();
-    let name = last.map_or_else(
+/// Of the repository, not of the checkout: all its linked worktrees share one name, and with it what is kept
+/// for the repository. `app/.git` and `app/.bare` are both called `app`.
+fn name_of(common: &Path) -> String {
+    let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+    let mut names = common.ancestors().filter_map(Path::file_name);
+    let name = names.find(|name| !hidden(name)).map_or_else(
         || "root".to_owned(),
         |name| name.to_string_lossy().into_owned(),
     );

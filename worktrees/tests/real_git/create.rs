@@ -345,6 +345,37 @@ fn without_history_only_the_base_is_shown() {
 }
 
 #[test]
+fn a_hidden_bare_repository_is_called_after_its_folder() {
+    let fixture = Fixture::with(&[("a", "a\n")]);
+    let project = fixture.state().join("project");
+    let bare = project.join(".bare");
+    fixture.git([
+        "clone".as_ref(),
+        "-q".as_ref(),
+        "--bare".as_ref(),
+        fixture.repo.as_os_str(),
+        bare.as_os_str(),
+    ]);
+    let linked = project.join("topic");
+    git_in(
+        &bare,
+        [
+            "worktree".as_ref(),
+            "add".as_ref(),
+            "-q".as_ref(),
+            linked.as_os_str(),
+        ],
+    );
+    for start in [&bare, &linked] {
+        let found = worktrees::Repository::discover(start).unwrap();
+        assert_eq!(
+            (found.name(), found.common_dir()),
+            ("project", bare.as_path())
+        );
+    }
+}
+
+#[test]
 fn bare_linked_and_subfolder_are_found() {
     let fixture = Fixture::with(&[("a/b", "a\n")]);
     let bare = fixture.state().join("bare.git");
@@ -374,6 +405,8 @@ fn bare_linked_and_subfolder_are_found() {
         (Some(linked.as_path()), bare.as_path())
     );
     assert_eq!(found.head_branch().unwrap().as_deref(), Some("linked"));
+    assert_eq!(found.name(), "bare", "one repository, one name");
+    assert_eq!(found.room_path(), linked);
     let found = worktrees::Repository::discover(&fixture.repo.join(".git")).unwrap();
     assert_eq!(found.checkout(), Some(fixture.repo.as_path()));
     assert_eq!(found.resolve("HEAD").unwrap(), fixture.rev("HEAD"));
