@@ -48,6 +48,8 @@ pub struct Carried {
     pub task: Option<TaskId>,
     /// Whether Ctrl-C was pressed meanwhile.
     pub interrupted: bool,
+    /// What was recorded of it meanwhile, oldest first.
+    pub records: Vec<Record>,
 }
 
 /// Gives one order and waits for its end.
@@ -158,6 +160,7 @@ fn converse(
         carried: Carried {
             task: None,
             interrupted: false,
+            records: Vec::new(),
         },
     };
     loop {
@@ -170,7 +173,10 @@ fn converse(
         };
         match reply {
             Reply::Taken { task } => conversation.carried.task = Some(task),
-            Reply::Event { record } => conversation.record(place, &record, watcher),
+            Reply::Event { record } => {
+                conversation.record(place, &record, watcher);
+                conversation.carried.records.push(*record);
+            }
             Reply::Done => return Ok(Some(conversation.carried)),
             Reply::Failed { failure } => return Err(failure),
         }

@@ -35,8 +35,14 @@ use crate::view::TaskView;
 fn carry(place: &Place, console: &Console, task: &TaskId, order: Order) -> Result<Exit, Failure> {
     let mut progress = Progress::new(console);
     match client::order(place, order, &mut progress) {
-        Ok(Carried { interrupted, .. }) => {
-            let view = stands(place, task)?;
+        Ok(Carried {
+            interrupted,
+            records,
+            ..
+        }) => {
+            // Whoever saw a task from its first event need not read the store.
+            let seen_whole = TaskView::fold(&records).ok().flatten();
+            let view = seen_whole.map_or_else(|| stands(place, task), Ok)?;
             progress.finish(&view);
             Ok(if interrupted {
                 Exit::Interrupted
