@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use gates::{Delivery, Gate, GateRun, Judgement, Reason, Source, TreeEntry};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use worktrees::{Oid, Repository};
+use worktrees::{Objects, Oid, Repository};
 
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::itself;
@@ -60,7 +60,7 @@ impl Judge {
         repository: &Repository,
         delivery: &Delivery,
     ) -> Result<Judgement, Failure> {
-        let mut objects = Objects::of(repository, delivery)?;
+        let mut objects = Offer::of(repository, delivery)?;
         let deadline = Instant::now() + PATIENCE;
         let judged = self.converse(delivery, &mut objects, deadline);
         // The child has nothing to lose; what it was asked for is here, or it never will be.
@@ -75,7 +75,7 @@ impl Judge {
     fn converse(
         &mut self,
         delivery: &Delivery,
-        objects: &mut Objects<'_>,
+        objects: &mut Offer<'_>,
         deadline: Instant,
     ) -> Result<Judgement, String> {
         let io = |error: io::Error| format!("the judge could not be spoken to: {error}");
@@ -161,8 +161,9 @@ pub fn judge(repository: &Repository, delivery: &Delivery) -> Result<Judgement, 
 }
 
 /// The objects that the child may ask for.
-struct Objects<'a> {
+struct Offer<'a> {
     repository: &'a Repository,
+    objects: Objects,
     tree: Oid,
     allowed: HashSet<String>,
     paths: HashMap<String, String>,
@@ -170,7 +171,7 @@ struct Objects<'a> {
     last: Option<String>,
 }
 
-impl<'a> Objects<'a> {
+impl<'a> Offer<'a> {
     fn of(repository: &'a Repository, delivery: &Delivery) -> Result<Self, Failure> {
         let mut allowed = HashSet::new();
         let mut paths = HashMap::new();
@@ -183,6 +184,7 @@ impl<'a> Objects<'a> {
         let tree = Oid::from_str(&delivery.tree).or_fail(Exit::Internal)?;
         Ok(Self {
             repository,
+            objects: repository.objects().or_fail(Exit::Internal)?,
             tree,
             allowed,
             paths,
@@ -195,7 +197,7 @@ impl<'a> Objects<'a> {
         self.last = self.paths.get(oid).cloned();
         let known = self.allowed.contains(oid);
         let oid = Oid::from_str(oid).ok().filter(|_| known)?;
-        self.repository.blob(oid).ok()
+        self.objects.blob(oid).ok()
     }
 
     fn entries(&mut self) -> Option<&Vec<TreeEntry>> {

@@ -26,7 +26,7 @@ mod worktree;
 
 pub use git2::Oid;
 
-pub use history::{ChangeKind, CommitFacts, DiffStat, FileChange, Side, TreeEntry};
+pub use history::{ChangeKind, CommitFacts, DiffStat, FileChange, Objects, Side, TreeEntry};
 pub use identity::{EMAIL, NAME};
 pub use land::{
     JournalError, LandError, LandKind, LandPlan, LandRequest, LandStep, Landing, MergeStyle,

@@ -202,13 +202,14 @@ fn write(
 
 /// SHA-256 of each delivered file's content, by path.
 fn digests(life: &Life<'_>, delivery: &Delivery) -> Result<BTreeMap<String, String>, Failure> {
+    let objects = life.repository.objects().or_fail(Exit::Internal)?;
     let mut digests = BTreeMap::new();
     for change in &delivery.changes {
         let Some(blob) = change.new.as_ref().filter(|blob| blob.is_file()) else {
             continue;
         };
         let oid = Oid::from_str(&blob.oid).or_fail(Exit::Internal)?;
-        let bytes = life.repository.blob(oid).or_fail(Exit::Internal)?;
+        let bytes = objects.blob(oid).or_fail(Exit::Internal)?;
         digests.insert(change.path.clone(), hex::of(&Sha256::digest(&bytes)));
     }
     Ok(digests)

@@ -8,5 +8,5 @@ mod read;
 pub(crate) use changes::plain_changes;
 pub use changes::{ChangeKind, FileChange, Side};
 pub use patch::DiffStat;
-pub use read::{CommitFacts, TreeEntry};
+pub use read::{CommitFacts, Objects, TreeEntry};
 pub(crate) use read::{DEPTH_LIMIT, peel_tree, plain_mode, unreadable};

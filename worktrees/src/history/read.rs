@@ -1,5 +1,7 @@
 //! Single objects: the entries of a tree, a blob, a file of a commit, the facts of a commit.
 
+use std::fmt;
+
 use git2::{ErrorCode, Object, ObjectType, Oid, Tree};
 
 use crate::repository::{ReadError, Repository};
@@ -30,6 +32,32 @@ pub struct CommitFacts {
     pub subject: String,
     /// Unix seconds of the author.
     pub author_time: i64,
+}
+
+/// Blobs of a repository. Not to be kept: it may not see objects of packs that are made later.
+pub struct Objects {
+    repo: git2::Repository,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Objects").field(&self.repo.path()).finish()
+    }
+}
+
+impl Objects {
+    /// The bytes of a blob.
+    pub fn blob(&self, oid: Oid) -> Result<Vec<u8>, ReadError> {
+        let blob = self.repo.find_blob(oid).map_err(unreadable("blob", oid))?;
+        Ok(blob.content().to_vec())
+    }
+
+    /// Size of a blob in bytes, without reading it whole.
+    pub fn size(&self, oid: Oid) -> Result<u64, ReadError> {
+        let odb = self.repo.odb().map_err(unreadable("blob", oid))?;
+        let (size, _kind) = odb.read_header(oid).map_err(unreadable("blob", oid))?;
+        Ok(size as u64)
+    }
 }
 
 impl Repository {
@@ -66,19 +94,21 @@ impl Repository {
         Ok(entries)
     }
 
-    /// The bytes of a blob.
-    pub fn blob(&self, oid: Oid) -> Result<Vec<u8>, ReadError> {
-        let repo = self.open_for_reading()?;
-        let blob = repo.find_blob(oid).map_err(unreadable("blob", oid))?;
-        Ok(blob.content().to_vec())
+    /// The object database, opened once for reading many blobs.
+    pub fn objects(&self) -> Result<Objects, ReadError> {
+        Ok(Objects {
+            repo: self.open_for_reading()?,
+        })
     }
 
-    /// Size of a blob in bytes, without reading it whole.
+    /// The bytes of a blob. For many, open [`Repository::objects`] once.
+    pub fn blob(&self, oid: Oid) -> Result<Vec<u8>, ReadError> {
+        self.objects()?.blob(oid)
+    }
+
+    /// Size of a blob in bytes. For many, open [`Repository::objects`] once.
     pub fn blob_size(&self, oid: Oid) -> Result<u64, ReadError> {
-        let repo = self.open_for_reading()?;
-        let odb = repo.odb().map_err(unreadable("blob", oid))?;
-        let (size, _kind) = odb.read_header(oid).map_err(unreadable("blob", oid))?;
-        Ok(size as u64)
+        self.objects()?.size(oid)
     }
 
     /// A file of a commit, such as `airlock.toml` of the base; `None`: there is none. A link is not followed.
