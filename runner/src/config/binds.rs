@@ -18,6 +18,9 @@ const SYSTEM: &[(&str, &str)] = &[
     ("/dev", "the kernel's"),
 ];
 
+/// Memory that people use as a disk; what lies below it is nobody's device.
+const SHARED_MEMORY: &str = "/dev/shm";
+
 /// A path that no room gets.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BindError {
@@ -86,7 +89,11 @@ impl Forbidden {
             source,
         };
         let path = fs::canonicalize(&wish.value).map_err(missing)?;
+        let shared_memory = path.starts_with(SHARED_MEMORY) && path != Path::new(SHARED_MEMORY);
         for (forbidden, what) in &self.0 {
+            if shared_memory && forbidden == Path::new("/dev") {
+                continue;
+            }
             let relation = match (path.starts_with(forbidden), forbidden.starts_with(&path)) {
                 (true, true) => "is",
                 (true, false) => "lies in",
@@ -168,5 +175,8 @@ mod tests {
         assert_eq!(relation(&host.path().join("absent")), "missing");
         assert_eq!(relation(Path::new("/")), "holds");
         assert_eq!(relation(Path::new("/proc/self")), "lies in");
+        assert_eq!(relation(Path::new("/dev/shm")), "lies in");
+        let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+        assert_eq!(relation(memory.path()), "allowed");
     }
 }

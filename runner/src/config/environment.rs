@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use super::document::{ConfigError, Section};
 use super::origin::{Given, Origin};
@@ -123,6 +124,22 @@ pub(super) struct Environment {
 }
 
 impl Environment {
+    /// Lets the room find programs in `folders`, unless somebody has said where to look.
+    pub(super) fn search_first(&mut self, folders: &[PathBuf], origin: &Origin) {
+        if folders.is_empty() || self.origins.contains_key("PATH") {
+            return;
+        }
+        let usual = sandbox::room_environment();
+        let usual = usual.get("PATH").map_or("", String::as_str);
+        let folders = folders.iter().cloned().chain(std::env::split_paths(usual));
+        // A folder whose name holds a colon, or is no text, cannot be searched by anybody.
+        let joined = std::env::join_paths(folders).ok();
+        if let Some(path) = joined.and_then(|path| path.into_string().ok()) {
+            self.set.insert("PATH".to_owned(), path);
+            self.origins.insert("PATH".to_owned(), origin.to_string());
+        }
+    }
+
     /// Gathers entries, weakest first: a later one replaces an earlier one of the same name.
     pub(super) fn gather(
         entries: &[Given<EnvEntry>],

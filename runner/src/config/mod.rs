@@ -26,6 +26,7 @@ mod nearest;
 mod origin;
 mod places;
 mod profile;
+mod program;
 mod protect;
 pub mod quantity;
 mod resolve;

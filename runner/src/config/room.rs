@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::agents::Agent;
 use super::binds::Forbidden;
+use super::command::Chosen;
 use super::defaults::BOUNDS;
 use super::environment::{EnvEntry, Environment};
 use super::origin::{Given, Origin};
 use super::places;
+use super::program::Programs;
 use super::scene::Scene;
 use super::wishes::Limits;
 use crate::exit::{Exit, Failure, OrFail as _};
@@ -64,8 +66,8 @@ impl Scene<'_> {
         Environment::gather(&entries, &self.host.caller).or_fail(Exit::Usage)
     }
 
-    /// The paths that the room shows, as the kernel will find them.
-    pub(super) fn binds(&self) -> Result<(Bound, Bound), Failure> {
+    /// What no room shows.
+    fn forbidden(&self) -> Forbidden {
         let mut forbidden = Forbidden::new();
         forbidden.add(&self.host.state, "Airlock's own state");
         if let Some(folder) = places::folder(&self.host.caller) {
@@ -82,6 +84,12 @@ impl Scene<'_> {
         if let Some(folder) = self.host.caller.get(OsStr::new("XDG_RUNTIME_DIR")) {
             forbidden.add(Path::new(folder), "where your daemons listen");
         }
+        forbidden
+    }
+
+    /// The paths that the room shows, as the kernel will find them.
+    pub(super) fn binds(&self) -> Result<(Bound, Bound), Failure> {
+        let forbidden = self.forbidden();
         let check = |wish: &Given<PathBuf>| forbidden.check(wish).or_fail(Exit::Usage);
         let bound = |wish: &Given<PathBuf>, path: PathBuf| (path, wish.origin.clone());
         let readable = self
@@ -98,6 +106,39 @@ impl Scene<'_> {
             readable.collect::<Result<Bound, Failure>>()?,
             writable.collect::<Result<Bound, Failure>>()?,
         ))
+    }
+
+    /// Lets the room show what the chosen program needs, and starts it by the name that it has there.
+    /// A command of the repository's own gets no more of this host than its file asks for.
+    pub(super) fn show_program(
+        &self,
+        chosen: &mut Chosen<'_>,
+        environment: &mut Environment,
+        (ro, rw): (&mut Bound, &Bound),
+    ) {
+        let theirs = matches!(chosen.origin, Origin::Repository { .. });
+        let Some(word) = chosen.argv.first_mut().filter(|_| !theirs) else {
+            return;
+        };
+        let visible = ro.iter().chain(rw).map(|(path, _)| path.clone());
+        let checkout = self.repository.room_path();
+        let programs = Programs::new(&self.host.caller, checkout, visible);
+        let by_name = self.layers.pick(|wishes| wishes.command.as_ref()).is_none();
+        let forbidden = self.forbidden();
+        let fits = |path: &PathBuf| {
+            let wish = Given::new(path.clone(), chosen.origin.clone());
+            forbidden.check(&wish).is_ok()
+        };
+        let Some(program) = programs
+            .find(word, by_name)
+            .filter(|program| program.shown.iter().all(fits))
+        else {
+            return;
+        };
+        *word = program.path.into_os_string();
+        let shown = program.shown.into_iter();
+        ro.extend(shown.map(|path| (path, chosen.origin.clone())));
+        environment.search_first(&program.search, &chosen.origin);
     }
 
     /// A read-only path within the checkout means the worktree's own file, which the agent then

@@ -35,11 +35,14 @@ impl Scene<'_> {
         let attempts = layers
             .pick(|wishes| wishes.attempts.as_ref())
             .map_or(1, |attempts| attempts.value);
-        let chosen = self.agent(attempts)?;
+        let mut chosen = self.agent(attempts)?;
         let isolation = self.isolation();
         let net = self.net();
-        let environment = self.environment(chosen.profile)?;
-        let (ro, rw) = self.binds()?;
+        let mut environment = self.environment(chosen.profile)?;
+        let (mut ro, rw) = self.binds()?;
+        if isolation.value.confined() {
+            self.show_program(&mut chosen, &mut environment, (&mut ro, &rw));
+        }
         let landing = self.landing(isolation.value)?;
         let mut origins = self.origins(&chosen, &environment);
         for (kind, paths) in [("ro", &ro), ("rw", &rw)] {
