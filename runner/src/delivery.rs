@@ -2,9 +2,10 @@
 //! objects only; the worktree is no longer looked at.
 
 use gates::{AgentCommit, AgentWork, Blob, Change, ChangeKind, Delivery, Problem, Profile};
-use worktrees::{FileChange, Oid, Repository, ShadowSurvey, Side, TreeProblem};
+use worktrees::{FileChange, Objects, Oid, Repository, ShadowSurvey, Side, TreeProblem};
 
 use crate::exit::{Exit, Failure, OrFail as _};
+use crate::protected::Protected;
 
 /// What is to be judged.
 #[derive(Debug)]
@@ -31,26 +32,6 @@ pub struct Input<'a> {
     pub protected: Option<&'a Protected>,
 }
 
-/// Paths that a task must not touch unless it was allowed to.
-#[derive(Debug, Clone, Default)]
-pub struct Protected {
-    /// Patterns.
-    pub patterns: Vec<String>,
-    /// Patterns that this task may touch all the same.
-    pub allowed: Vec<String>,
-}
-
-impl Protected {
-    fn covers(&self, path: &str) -> bool {
-        let hit = |patterns: &[String]| {
-            patterns
-                .iter()
-                .any(|pattern| gates::glob_matches(pattern, path))
-        };
-        hit(&self.patterns) && !hit(&self.allowed)
-    }
-}
-
 /// Assembles the delivery.
 pub fn assemble(repository: &Repository, input: &Input<'_>) -> Result<Delivery, Failure> {
     let changes = repository
@@ -64,15 +45,12 @@ pub fn assemble(repository: &Repository, input: &Input<'_>) -> Result<Delivery, 
         .or_fail(Exit::Internal)?;
     let mut problems: Vec<Problem> = input.problems.iter().map(problem).collect();
     let mut judged_changes = Vec::with_capacity(changes.len());
+    let objects = repository.objects().or_fail(Exit::Internal)?;
     for change in &changes {
-        let change = convert(repository, change)?;
+        let change = convert(&objects, change);
         if let Some(protected) = input.protected {
-            let touched = std::iter::once(&change.path).chain(&change.from);
-            problems.extend(
-                touched
-                    .filter(|path| protected.covers(path))
-                    .map(|path| refused(path)),
-            );
+            let refusals = protected.refusals(repository, &change);
+            problems.extend(refusals.or_fail(Exit::Internal)?);
         }
         judged_changes.push(change);
     }
@@ -102,15 +80,7 @@ fn problem(found: &TreeProblem) -> Problem {
     }
 }
 
-fn refused(path: &str) -> Problem {
-    Problem {
-        path: path.to_owned(),
-        code: "protected".to_owned(),
-        message: "this path takes effect on a host or on how work is judged, and the task does not allow it".to_owned(),
-    }
-}
-
-fn convert(repository: &Repository, change: &FileChange) -> Result<Change, Failure> {
+fn convert(objects: &Objects, change: &FileChange) -> Change {
     let (kind, from) = match &change.kind {
         worktrees::ChangeKind::Added => (ChangeKind::Added, None),
         worktrees::ChangeKind::Modified => (ChangeKind::Modified, None),
@@ -120,27 +90,28 @@ fn convert(repository: &Repository, change: &FileChange) -> Result<Change, Failu
             (ChangeKind::Renamed, Some(worktrees::shown(from)))
         }
     };
-    Ok(Change {
+    Change {
         path: worktrees::shown(&change.path),
         kind,
         from,
-        old: side(repository, change.old.as_ref())?,
-        new: side(repository, change.new.as_ref())?,
-    })
+        old: change.old.as_ref().map(|old| side(objects, old)),
+        new: change.new.as_ref().map(|new| side(objects, new)),
+    }
 }
 
-fn side(repository: &Repository, side: Option<&Side>) -> Result<Option<Blob>, Failure> {
-    let Some(side) = side else { return Ok(None) };
-    let bytes = if side.mode == gates::MODE_SUBMODULE {
-        0
+fn side(objects: &Objects, side: &Side) -> Blob {
+    let submodule = side.mode == gates::MODE_SUBMODULE;
+    // A blob that cannot be read is for the gates to find: they answer "could not check".
+    let size = if submodule {
+        Ok(0)
     } else {
-        repository.blob_size(side.oid).or_fail(Exit::Internal)?
+        objects.size(side.oid)
     };
-    Ok(Some(Blob {
+    Blob {
         oid: side.oid.to_string(),
         mode: side.mode,
-        bytes,
-    }))
+        bytes: size.unwrap_or(0),
+    }
 }
 
 fn agent_work(survey: &ShadowSurvey) -> AgentWork {

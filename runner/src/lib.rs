@@ -25,6 +25,7 @@ pub mod judging;
 pub mod keyring;
 pub mod lifecycle;
 pub mod place;
+pub mod protected;
 pub mod reporter;
 pub mod spec_file;
 pub mod stage;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use worktrees::Repository;
+use worktrees::{Oid, RefError, Repository};
 
 use crate::cli::Globals;
 use crate::exit::{Exit, Failure, OrFail as _};
@@ -68,6 +68,18 @@ impl Place {
 /// Folds one task.
 pub fn view(store: &Store, id: &TaskId) -> Result<Option<TaskView>, Failure> {
     TaskView::fold(&store.of_task(id, 0)?).or_fail(Exit::Internal)
+}
+
+/// The commit that a revision names.
+pub fn resolve(repository: &Repository, revision: &str) -> Result<Oid, Failure> {
+    repository.resolve(revision).map_err(|error| {
+        if matches!(error, RefError::NoSuchRevision { .. }) {
+            Failure::caused(Exit::NotFound, &error)
+                .advise("`git log` and `git branch -a` show what there is")
+        } else {
+            Failure::caused(Exit::Usage, &error)
+        }
+    })
 }
 
 /// The folder that the command works in.

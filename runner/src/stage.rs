@@ -95,6 +95,14 @@ impl Stage {
         }
     }
 
+    /// The engine has come to a verdict, and going on needs a person's wish.
+    pub fn is_verdict(self) -> bool {
+        matches!(
+            self,
+            Self::Accepted | Self::Landed | Self::Empty | Self::Rejected | Self::Discarded
+        )
+    }
+
     /// The stage after a job that ended like this.
     fn after(exit: &JobExit) -> Self {
         match exit {
@@ -109,91 +117,60 @@ impl Stage {
 
     /// The next stage, or a refusal of an order that cannot happen.
     pub fn apply(from: Option<Self>, event: &Event) -> Result<Self, IllegalOrder> {
-        let refuse = || IllegalOrder {
+        let next = match from {
+            Some(now) => now.next(event),
+            None => matches!(event, Event::Queued { .. }).then_some(Self::Queued),
+        };
+        next.ok_or(IllegalOrder {
             from,
             event: event.kind(),
-        };
-        let Some(now) = from else {
-            let first = matches!(event, Event::Queued { .. });
-            return if first {
-                Ok(Self::Queued)
-            } else {
-                Err(refuse())
-            };
-        };
-        let allowed = |stages: &[Self], next: Self| {
-            if stages.contains(&now) {
-                Ok(next)
-            } else {
-                Err(refuse())
-            }
-        };
-        match event {
-            Event::Queued { .. } => Err(refuse()),
-            Event::Preparing => allowed(&[Self::Queued, Self::Lost], Self::Preparing),
-            Event::Prepared { .. } => allowed(&[Self::Preparing], Self::Preparing),
+        })
+    }
+
+    /// Where an event leads; none when it cannot happen here.
+    fn next(self, event: &Event) -> Option<Self> {
+        let over = matches!(self, Self::Landed | Self::Discarded);
+        let (may, next) = match event {
+            Event::Queued { .. } => (false, self),
+            Event::Preparing => (matches!(self, Self::Queued | Self::Lost), Self::Preparing),
+            Event::Prepared { .. } => (self == Self::Preparing, self),
             Event::Started { .. } => {
-                let resumed = now.rests() && !matches!(now, Self::Landed | Self::Discarded);
-                if resumed || now == Self::Preparing {
-                    Ok(Self::Running)
-                } else {
-                    Err(refuse())
-                }
+                let resumed = self.rests() && !over;
+                (resumed || self == Self::Preparing, Self::Running)
             }
-            Event::Ended { outcome, .. } => allowed(&[Self::Running], Self::after(&outcome.exit)),
+            Event::Ended { outcome, .. } => (self == Self::Running, Self::after(&outcome.exit)),
             Event::Sealing => {
-                let again = now.rests() && !matches!(now, Self::Landed | Self::Discarded);
-                let taken_up = matches!(now, Self::Waiting | Self::Sealing | Self::Gating);
-                if again || taken_up {
-                    Ok(Self::Sealing)
-                } else {
-                    Err(refuse())
-                }
+                let again = self.rests() && !over;
+                let on = matches!(self, Self::Waiting | Self::Sealing | Self::Gating);
+                (again || on, Self::Sealing)
             }
-            Event::Sealed { .. } => allowed(&[Self::Sealing], Self::Sealing),
-            Event::Empty => allowed(&[Self::Sealing], Self::Empty),
-            Event::Gating => allowed(&[Self::Sealing, Self::Gating, Self::Accepted], Self::Gating),
-            Event::Judged { .. } | Event::Recorded { .. } => allowed(
-                &[Self::Gating, Self::Rejected, Self::Accepted, Self::Landing],
-                now,
+            Event::Sealed { .. } => (self == Self::Sealing, self),
+            Event::Empty => (self == Self::Sealing, Self::Empty),
+            Event::Gating => (matches!(self, Self::Sealing | Self::Gating), Self::Gating),
+            Event::Judged { .. } => (self == Self::Gating, self),
+            Event::Recorded { .. } => {
+                let told = matches!(self, Self::Gating | Self::Rejected | Self::Accepted);
+                (told, self)
+            }
+            Event::Overridden { .. } => {
+                (matches!(self, Self::Rejected | Self::Gating), Self::Gating)
+            }
+            Event::Rejected { .. } => (self == Self::Gating, Self::Rejected),
+            Event::Accepted { .. } => (self == Self::Gating, Self::Accepted),
+            Event::Landing { .. } => (self == Self::Accepted, Self::Landing),
+            Event::LandStep { .. } => (self == Self::Landing, self),
+            Event::Landed { .. } => (self == Self::Landing, Self::Landed),
+            Event::NotLanded { .. } => (
+                matches!(self, Self::Landing | Self::Accepted),
+                Self::Accepted,
             ),
-            Event::Overridden { .. } => allowed(&[Self::Rejected], Self::Gating),
-            Event::Rejected { .. } => allowed(&[Self::Gating], Self::Rejected),
-            Event::Accepted { .. } => allowed(&[Self::Gating], Self::Accepted),
-            Event::Landing { .. } => allowed(&[Self::Accepted], Self::Landing),
-            Event::LandStep { .. } => allowed(&[Self::Landing], Self::Landing),
-            Event::Landed { .. } => allowed(&[Self::Landing], Self::Landed),
-            Event::NotLanded { .. } => allowed(&[Self::Landing, Self::Accepted], Self::Accepted),
-            Event::Failed { .. } => {
-                if now == Self::Landed {
-                    Err(refuse())
-                } else {
-                    Ok(Self::Failed)
-                }
-            }
-            Event::Stopped { .. } => {
-                if now.rests() {
-                    Err(refuse())
-                } else {
-                    Ok(Self::Stopped)
-                }
-            }
-            Event::Lost { .. } => {
-                if now.rests() {
-                    Err(refuse())
-                } else {
-                    Ok(Self::Lost)
-                }
-            }
-            Event::Discarded { .. } => {
-                if now.rests() {
-                    Ok(Self::Discarded)
-                } else {
-                    Err(refuse())
-                }
-            }
-            Event::Checkout { .. } | Event::Removed => Ok(now),
-        }
+            Event::Failed { .. } => (!over, Self::Failed),
+            Event::Stopped { .. } => (!self.rests(), Self::Stopped),
+            Event::Lost { .. } => (!self.rests(), Self::Lost),
+            Event::Discarded { .. } => (self.rests() || self == Self::Waiting, Self::Discarded),
+            Event::Checkout { .. } | Event::Removed => (true, self),
+        };
+        may.then_some(next)
     }
 }
 

@@ -80,9 +80,9 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     }
     let directory = std::path::absolute(here(globals)).or_fail(Exit::Usage)?;
     let repository = Repository::discover(&directory).or_fail(Exit::Usage)?;
-    let head = repository.resolve(&head).or_fail(Exit::Usage)?;
+    let head = crate::place::resolve(&repository, &head)?;
     let base = match &base {
-        Some(base) => repository.resolve(base).or_fail(Exit::Usage)?,
+        Some(base) => crate::place::resolve(&repository, base)?,
         None => usual_base(&repository, head)?,
     };
     let note = note_file

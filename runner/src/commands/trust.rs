@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::Globals;
 use crate::config::{self, Ask};
-use crate::exit::{Exit, Failure, OrFail as _};
+use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::reporter::Console;
 use crate::trust::Trust;
@@ -52,7 +52,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         }
         return Ok(Exit::Ok);
     }
-    let base = place.repository.resolve(&base).or_fail(Exit::Usage)?;
+    let base = crate::place::resolve(&place.repository, &base)?;
     let asks = config::asks(&config::files(&place.repository, base)?.repository);
     let mut trusted = asks.is_empty() || trust.covers(repository, &asks)?;
     if !console.is_json() {

@@ -74,9 +74,7 @@ fn resolve_on(
     let revision = [&flags, &task, &user]
         .into_iter()
         .find_map(|wishes| wishes.base.as_ref());
-    let base = repository
-        .resolve(revision.map_or("HEAD", |base| &base.value))
-        .or_fail(Exit::Usage)?;
+    let base = crate::place::resolve(repository, revision.map_or("HEAD", |base| &base.value))?;
     let theirs = repository_file(repository, base, &host.caller)?;
     let layers = Layers {
         flags: &flags,

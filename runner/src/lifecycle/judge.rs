@@ -1,6 +1,7 @@
 //! Seal and gates: from a tree that nobody writes any more to a judgement with evidence. From the
 //! seal on only object ids count.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -12,11 +13,12 @@ use worktrees::{Oid, SealRequest, Worktree};
 
 use super::room::{NOTE, feedback_name};
 use super::{Life, proof};
-use crate::delivery::{self, Input, Protected};
+use crate::delivery::{self, Input};
 use crate::durable;
 use crate::event::{Event, SealFacts};
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::judging::Judge;
+use crate::protected::Protected;
 use crate::stage::Stage;
 use crate::supervisor::now_ms;
 
@@ -35,6 +37,7 @@ impl Life<'_> {
         // Started now, the judge is up by the time that the seal is done.
         let judge = Judge::start()?;
         let seal = self.seal(&worktree)?;
+        self.sealed_now = true;
         let nothing = seal.commit.is_none() && seal.problems.is_empty();
         self.record(vec![Event::Sealed {
             seal: Box::new(seal),
@@ -125,10 +128,7 @@ impl Life<'_> {
             .as_deref()
             .map_or(Ok(base), Oid::from_str)
             .or_fail(Exit::Internal)?;
-        let protected = Protected {
-            patterns: spec.protect.clone(),
-            allowed: spec.allow.clone(),
-        };
+        let protected = self.protected();
         delivery::assemble(
             &self.repository,
             &Input {
@@ -144,6 +144,15 @@ impl Life<'_> {
                 protected: Some(&protected),
             },
         )
+    }
+
+    /// What the task must not touch.
+    pub(super) fn protected(&self) -> Protected {
+        Protected {
+            patterns: self.view.spec.protect.clone(),
+            allowed: self.view.spec.allow.clone(),
+            settled: BTreeSet::new(),
+        }
     }
 
     /// The agent's note: given with the task, or left in its git dir, or a file of the tree.
@@ -205,7 +214,9 @@ impl Life<'_> {
     /// `deliver`: seal and judge what is there now.
     pub(super) fn deliver(&mut self, note: Option<String>) -> Result<(), Failure> {
         let stage = self.view.stage;
-        if matches!(stage, Stage::Landed | Stage::Discarded) || self.view.worktree.is_none() {
+        let worktree = self.view.worktree.as_ref();
+        let there = worktree.is_some_and(|worktree| worktree.tree.is_dir());
+        if matches!(stage, Stage::Landed | Stage::Discarded) || !there {
             let what = format!(
                 "task {} is {stage} and has no tree to deliver from",
                 self.view.spec.task
@@ -214,9 +225,8 @@ impl Life<'_> {
                 Failure::new(Exit::Conflict, what).advise("start a new task with `airlock run`")
             );
         }
-        if note.is_some() {
-            self.view.spec.note = note;
-        }
+        self.said.note = note;
+        self.heed();
         self.judge_tree(false)
     }
 }

@@ -1,6 +1,8 @@
 //! Landing: the target branch moves to an approved delivery by compare-and-swap. When the target
 //! has moved meanwhile, the merged tree is judged first, with evidence of its own.
 
+use std::collections::BTreeSet;
+
 use gates::Verdict;
 use worktrees::{LandError, LandPlan, LandRequest, MergeStyle, Oid};
 
@@ -9,6 +11,7 @@ use crate::delivery::{self, Input};
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::judging;
+use crate::protected::Protected;
 use crate::stage::Stage;
 use crate::supervisor::now_ms;
 use crate::task::Style;
@@ -30,10 +33,9 @@ impl Life<'_> {
             return Err(Failure::new(Exit::Conflict, what)
                 .advise(format!("`airlock show {task}` says why")));
         }
-        self.view.spec.allow_unconfined |= allow_unconfined;
-        if let Some(into) = into {
-            self.view.spec.into = Some(into.to_owned());
-        }
+        self.said.allow_unconfined = allow_unconfined;
+        self.said.into = into.map(str::to_owned);
+        self.heed();
         self.land_on_recorded_target(style)?;
         self.settle()
     }
@@ -128,7 +130,7 @@ impl Life<'_> {
     /// The approval that a landing needs: that of the delivery, or of the merged tree.
     fn approve_plan(&mut self, plan: &LandPlan) -> Result<(), Failure> {
         let approval = if plan.judged_as_is {
-            proof::load(self)?.approve_landing()?
+            self.allowed_proof()?.approve_landing()?
         } else {
             self.judge_merged(plan)?
         };
@@ -142,8 +144,28 @@ impl Life<'_> {
         }
     }
 
+    /// The evidence of the delivery. Leave to land an unconfined agent's work may come later than the
+    /// judgement: it is part of the evidence, which is then written anew.
+    fn allowed_proof(&mut self) -> Result<proof::Proof, Failure> {
+        let proof = proof::load(self)?;
+        let spec = &self.view.spec;
+        if spec.isolation.confined() || !spec.allow_unconfined || proof.approve_landing().is_ok() {
+            return Ok(proof);
+        }
+        let delivery = self.delivery()?;
+        let proof = proof::of_delivery(self, &delivery, now_ms())?;
+        let evidence = proof.facts.clone();
+        self.record(vec![Event::Recorded { evidence }])?;
+        Ok(proof)
+    }
+
     fn judge_merged(&mut self, plan: &LandPlan) -> Result<gates::evidence::Approval, Failure> {
         let spec = &self.view.spec;
+        // A merge may carry a change to where the target has moved the file meanwhile.
+        let protected = Protected {
+            settled: self.delivered_paths(plan.delivery)?,
+            ..self.protected()
+        };
         let delivery = delivery::assemble(
             &self.repository,
             &Input {
@@ -156,7 +178,7 @@ impl Life<'_> {
                 shadow: None,
                 note: None,
                 profile: spec.profile.clone(),
-                protected: None,
+                protected: Some(&protected),
             },
         )?;
         let judgement = judging::judge(&self.repository, &delivery)?;
@@ -181,6 +203,17 @@ impl Life<'_> {
                 )),
             }),
         }
+    }
+
+    /// What the delivery touches, all of which was judged or let pass with it.
+    fn delivered_paths(&self, delivery: Oid) -> Result<BTreeSet<String>, Failure> {
+        let base = Oid::from_str(&self.view.spec.base).or_fail(Exit::Internal)?;
+        let changes = self
+            .repository
+            .changes(base, delivery)
+            .or_fail(Exit::Internal)?;
+        let paths = changes.iter().map(|change| worktrees::shown(&change.path));
+        Ok(paths.collect())
     }
 
     /// Moves the target; `true` when it had moved under us and the landing must be planned anew.

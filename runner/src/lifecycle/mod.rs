@@ -13,6 +13,7 @@ mod room;
 mod settle;
 mod takeup;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use worktrees::Repository;
@@ -40,6 +41,14 @@ pub enum Job {
     TakeUp,
 }
 
+/// What the order at hand says beyond what was recorded with the task.
+#[derive(Debug, Default)]
+struct Said {
+    note: Option<String>,
+    into: Option<String>,
+    allow_unconfined: bool,
+}
+
 /// One task under work.
 #[derive(Debug)]
 struct Life<'a> {
@@ -48,10 +57,31 @@ struct Life<'a> {
     view: TaskView,
     stop: &'a StopRequest,
     secrets: Secrets,
+    said: Said,
+    /// The tree was sealed by this job, and none of the task's jobs has run since.
+    sealed_now: bool,
 }
 
-/// Does one job on one task, to the end.
+/// Does one job on one task, to the end. A panic is a failure of this task and of no other: whoever waits for it
+/// is told, and it is not tried again for ever.
 pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<(), Failure> {
+    let carried = catch_unwind(AssertUnwindSafe(|| carry_on(shop, task, job, stop)));
+    carried.unwrap_or_else(|_panic| {
+        let what = format!("the engine broke down at task {task}");
+        let failure = Failure::new(Exit::Internal, what).advise(
+            "supervisor.log in the state folder says where; the tree and what was sealed are as they were",
+        );
+        let view = shop.recorder.view(task)?;
+        // A landing that was cut off is completed or taken back first.
+        if view.is_some_and(|view| !view.stage.rests() && view.stage != Stage::Landing) {
+            let failure = failure.clone();
+            shop.recorder.record(task, vec![Event::Failed { failure }])?;
+        }
+        Err(failure)
+    })
+}
+
+fn carry_on(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<(), Failure> {
     let (order, start) = match job {
         Job::Order {
             order: Order::Run { spec, secrets, .. },
@@ -75,6 +105,8 @@ pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result
         view,
         stop,
         secrets: Secrets::new(),
+        said: Said::default(),
+        sealed_now: false,
     };
     let carried = match order {
         None => life.take_up(),
@@ -108,6 +140,19 @@ pub fn interrupt(shop: &Shop, task: &TaskId, stop: &StopRequest) {
     }
 }
 
+/// Whether the agent of a task goes on without us.
+pub fn still_runs(shop: &Shop, view: &TaskView) -> bool {
+    let (Stage::Running, Some(job)) = (view.stage, &view.job) else {
+        return false;
+    };
+    let task = view.spec.task.as_str();
+    let folder = shop.folder.task(task).job(job);
+    matches!(
+        sandbox::attach(&shop.folder.locks(), task, job, &folder),
+        sandbox::Attached::Running(_)
+    )
+}
+
 /// A new task.
 fn run(
     shop: &Shop,
@@ -138,6 +183,8 @@ fn run(
         view,
         stop,
         secrets,
+        said: Said::default(),
+        sealed_now: false,
     };
     let ran = life.prepare().and_then(|()| life.work());
     life.close(ran)
@@ -149,8 +196,21 @@ impl Life<'_> {
         self.shop.recorder.record(&task, events)?;
         if let Some(view) = self.shop.recorder.view(&task)? {
             self.view = view;
+            self.heed();
         }
         Ok(())
+    }
+
+    /// Puts what was said just now over what was recorded.
+    fn heed(&mut self) {
+        let spec = &mut self.view.spec;
+        if let Some(note) = &self.said.note {
+            spec.note = Some(note.clone());
+        }
+        if let Some(into) = &self.said.into {
+            spec.into = Some(into.clone());
+        }
+        spec.allow_unconfined |= self.said.allow_unconfined;
     }
 
     fn folder(&self) -> TaskFolder {

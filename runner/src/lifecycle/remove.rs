@@ -47,7 +47,9 @@ impl Life<'_> {
             return Ok("discarded by demand".to_owned());
         }
         let task = &self.view.spec.task;
-        let seal = self.seal(worktree)?;
+        let Some(seal) = self.look_again(worktree)? else {
+            return Ok("somebody had removed the tree already".to_owned());
+        };
         let sealed = match &seal.commit {
             None if seal.problems.is_empty() => return Ok("the tree is as its base".to_owned()),
             None => self.view.spec.base.clone(),

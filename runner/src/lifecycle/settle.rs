@@ -1,10 +1,12 @@
 //! Clean-up by proof: a checkout goes when its work has landed, was empty, or was given up by
 //! demand. "Could not check" is never "clean".
 
+use std::{fs, io};
+
 use worktrees::{BranchFate, Oid, Worktree};
 
 use super::Life;
-use crate::event::{Checkout, Event};
+use crate::event::{Checkout, Event, SealFacts};
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::stage::Stage;
 use crate::task::Cleanup;
@@ -15,8 +17,9 @@ impl Life<'_> {
         let Some(worktree) = self.view.worktree.clone() else {
             return Ok(());
         };
+        let edited = self.view.stage == Stage::Landed && self.edited_since_judged(&worktree)?;
         let proof = if self.view.stage == Stage::Landed {
-            Some("landed")
+            (!edited).then_some("landed")
         } else {
             (self.view.stage == Stage::Empty).then_some("nothing was delivered")
         };
@@ -24,6 +27,10 @@ impl Life<'_> {
             (Cleanup::Never, _) => (Checkout::Kept, "cleanup is never".to_owned()),
             (Cleanup::OnSuccess | Cleanup::Always, Some(proof)) => {
                 (Checkout::Removed, proof.to_owned())
+            }
+            (Cleanup::OnSuccess, None) if edited => {
+                let reason = "somebody has edited it since it was judged";
+                (Checkout::Kept, reason.to_owned())
             }
             (Cleanup::OnSuccess, None) => {
                 (Checkout::Kept, format!("the task is {}", self.view.stage))
@@ -43,11 +50,31 @@ impl Life<'_> {
         self.record(vec![Event::Checkout { checkout, reason }])
     }
 
+    /// What a seal of the tree gives now; none when somebody has removed it.
+    pub(super) fn look_again(&self, worktree: &Worktree) -> Result<Option<SealFacts>, Failure> {
+        match fs::symlink_metadata(&worktree.tree) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Ok(_) | Err(_) => self.seal(worktree).map(Some),
+        }
+    }
+
+    /// Whether the tree holds anything that was not there when it was judged. A tree that was sealed by this very
+    /// command has had no time to change: its jobs have ended.
+    fn edited_since_judged(&self, worktree: &Worktree) -> Result<bool, Failure> {
+        let (Some(judged), false) = (&self.view.seal, self.sealed_now) else {
+            return Ok(false);
+        };
+        let Some(now) = self.look_again(worktree)? else {
+            return Ok(false);
+        };
+        let known = |problem| judged.problems.contains(problem);
+        Ok(now.tree != judged.tree || !now.problems.iter().all(known))
+    }
+
     /// Makes sure that the tree's content is in a commit that something names.
-    pub(super) fn rescue(&self, worktree: &Worktree) -> Result<String, Failure> {
-        let seal = self.seal(worktree)?;
-        let Some(commit) = seal.commit else {
-            return Ok("the tree was as its base".to_owned());
+    fn rescue(&self, worktree: &Worktree) -> Result<String, Failure> {
+        let Some(seal) = self.look_again(worktree)? else {
+            return Ok("somebody had removed it already".to_owned());
         };
         if let Some(problem) = seal.problems.first() {
             let what = format!(
@@ -60,6 +87,9 @@ impl Life<'_> {
                 worktree.id
             )));
         }
+        let Some(commit) = seal.commit else {
+            return Ok("the tree was as its base".to_owned());
+        };
         let sealed = Oid::from_str(&commit).or_fail(Exit::Internal)?;
         let accepted = self
             .view

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::oneshot;
 
 use super::Recorder;
-use super::registry::{Call, Ending};
+use super::registry::{Begin, Call, Ending};
 use super::wire::{Order, Reply, Request, Then};
 use crate::event::Record;
 use crate::exit::{Exit, Failure};
@@ -78,11 +78,14 @@ impl Caller {
                 let (task, detach) = subject(&order);
                 let records = recorder.follow(&task);
                 let start = request.start;
-                let begin = |answer| Call::Begin {
-                    task: task.clone(),
-                    order,
-                    start,
-                    answer,
+                let begin = |answer| {
+                    let task = task.clone();
+                    Call::Begin(Begin {
+                        task,
+                        order,
+                        start,
+                        answer,
+                    })
                 };
                 let ending = self.ask(begin).await??;
                 self.reply(&Reply::Taken { task: task.clone() }).await;

@@ -15,6 +15,7 @@ use super::wire::Order;
 use super::{Shop, connection};
 use crate::exit::{Exit, Failure};
 use crate::lifecycle;
+use crate::stage::Stage;
 use crate::task::TaskId;
 
 /// With nothing to do, the supervisor stays this long for the next command.
@@ -40,16 +41,7 @@ impl StopRequest {
 #[derive(Debug)]
 pub(super) enum Call {
     /// Begin work on a task, unless somebody works on it.
-    Begin {
-        /// The task.
-        task: TaskId,
-        /// What to do.
-        order: Order,
-        /// Where the user stands.
-        start: PathBuf,
-        /// Gets the way to see it end, or the refusal.
-        answer: oneshot::Sender<Result<Ending, Failure>>,
-    },
+    Begin(Begin),
     /// Stop work on a task.
     Stop {
         /// The task.
@@ -70,11 +62,28 @@ pub(super) enum Call {
     },
 }
 
+/// An order on its way to the work that it asks for.
+#[derive(Debug)]
+pub(super) struct Begin {
+    /// The task.
+    pub(super) task: TaskId,
+    /// What to do.
+    pub(super) order: Order,
+    /// Where the user stands.
+    pub(super) start: PathBuf,
+    /// Gets the way to see it end, or the refusal.
+    pub(super) answer: oneshot::Sender<Result<Ending, Failure>>,
+}
+
 /// Resolves when the work ends.
 pub(super) type Ending = oneshot::Receiver<Result<(), Failure>>;
 
 struct Work {
     stop: StopRequest,
+    /// Left behind by an earlier supervisor and not running: over in a moment, so that whatever is
+    /// ordered meanwhile waits for it.
+    settling: bool,
+    waiting: Vec<Begin>,
     watchers: Vec<oneshot::Sender<Result<(), Failure>>>,
 }
 
@@ -119,7 +128,8 @@ impl Registry {
     /// Goes on with what an earlier supervisor left behind.
     fn take_up(&mut self) -> Result<(), Failure> {
         for view in self.shop.recorder.open_tasks()? {
-            self.begin(view.spec.task.clone(), lifecycle::Job::TakeUp);
+            let settling = !lifecycle::still_runs(&self.shop, &view);
+            drop(self.begin(view.spec.task.clone(), lifecycle::Job::TakeUp, settling));
         }
         Ok(())
     }
@@ -127,29 +137,7 @@ impl Registry {
     fn answer(&mut self, call: Call) {
         // Whoever asked may be gone; the work goes on all the same.
         match call {
-            Call::Begin {
-                task,
-                order,
-                start,
-                answer,
-            } => {
-                if let (Order::Resume { .. }, Some(ending)) = (&order, self.watch(&task)) {
-                    // It goes on already: this supervisor took it up when it started.
-                    answer.send(Ok(ending)).ok();
-                } else if self.works.contains_key(&task) {
-                    let busy = Failure::new(
-                        Exit::Conflict,
-                        format!("task {task} is being worked on"),
-                    )
-                    .advise(format!(
-                        "`airlock logs -f {task}` shows what it does, `airlock stop {task}` ends it"
-                    ));
-                    answer.send(Err(busy)).ok();
-                } else {
-                    let ending = self.begin(task, lifecycle::Job::Order { order, start });
-                    answer.send(Ok(ending)).ok();
-                }
-            }
+            Call::Begin(begin) => self.order(begin),
             Call::Stop {
                 task,
                 by,
@@ -169,6 +157,36 @@ impl Registry {
         }
     }
 
+    /// Begins what was ordered, or says why not now.
+    fn order(&mut self, begin: Begin) {
+        if let Some(work) = self.works.get_mut(&begin.task) {
+            if work.settling {
+                work.waiting.push(begin);
+                return;
+            }
+            let resumed = matches!(begin.order, Order::Resume { .. });
+            // A task that runs was taken up when this supervisor started: that is all that is asked for.
+            let ending = if resumed {
+                self.watch(&begin.task)
+            } else {
+                None
+            };
+            begin
+                .answer
+                .send(ending.ok_or_else(|| busy(&begin.task)))
+                .ok();
+            return;
+        }
+        let Begin {
+            task,
+            order,
+            start,
+            answer,
+        } = begin;
+        let ending = self.begin(task, lifecycle::Job::Order { order, start }, false);
+        answer.send(Ok(ending)).ok();
+    }
+
     fn watch(&mut self, task: &TaskId) -> Option<Ending> {
         let work = self.works.get_mut(task)?;
         let (watcher, ending) = oneshot::channel();
@@ -176,13 +194,15 @@ impl Registry {
         Some(ending)
     }
 
-    fn begin(&mut self, task: TaskId, job: lifecycle::Job) -> Ending {
+    fn begin(&mut self, task: TaskId, job: lifecycle::Job, settling: bool) -> Ending {
         let (watcher, ending) = oneshot::channel();
         let stop = StopRequest::default();
         self.works.insert(
             task.clone(),
             Work {
                 stop: stop.clone(),
+                settling,
+                waiting: Vec::new(),
                 watchers: vec![watcher],
             },
         );
@@ -195,13 +215,35 @@ impl Registry {
     }
 
     fn forget(&mut self, task: &TaskId, result: &Result<(), Failure>) {
-        for watcher in self
-            .works
-            .remove(task)
-            .into_iter()
-            .flat_map(|work| work.watchers)
-        {
+        let Some(work) = self.works.remove(task) else {
+            return;
+        };
+        for watcher in work.watchers {
             watcher.send(result.clone()).ok();
         }
+        let stage = self
+            .shop
+            .recorder
+            .view(task)
+            .ok()
+            .flatten()
+            .map(|view| view.stage);
+        for begin in work.waiting {
+            let resumed = matches!(begin.order, Order::Resume { .. });
+            if resumed && stage.is_some_and(Stage::is_verdict) {
+                // It went on by itself to where a resumption would have led.
+                let (watcher, ending) = oneshot::channel();
+                watcher.send(result.clone()).ok();
+                begin.answer.send(Ok(ending)).ok();
+            } else {
+                self.order(begin);
+            }
+        }
     }
+}
+
+fn busy(task: &TaskId) -> Failure {
+    Failure::new(Exit::Conflict, format!("task {task} is being worked on")).advise(format!(
+        "`airlock logs -f {task}` shows what it does, `airlock stop {task}` ends it"
+    ))
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -16,6 +17,9 @@ use crate::repository::{Repository, sync_folder};
 
 /// Above so many new objects, one sync of the file system is cheaper than one of each file.
 const SYNCED_SINGLY: usize = 64;
+
+/// Drafts that this process has begun, for names that nobody else has.
+static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 /// An object could not be written.
 #[derive(Debug, Error)]
@@ -65,7 +69,6 @@ pub(crate) struct Store<'r> {
     odb: Odb<'r>,
     objects: PathBuf,
     new: Vec<Oid>,
-    drafts: u64,
 }
 
 impl<'r> Store<'r> {
@@ -82,7 +85,6 @@ impl<'r> Store<'r> {
             odb,
             objects: repository.common_dir().join("objects"),
             new: Vec::new(),
-            drafts: 0,
         })
     }
 
@@ -107,12 +109,12 @@ impl<'r> Store<'r> {
             source,
         };
         make_like(folder, &self.objects).map_err(|source| failed(folder, source))?;
-        self.drafts += 1;
-        // git's own clean-up removes what begins with `tmp_obj_`.
+        // git's own clean-up removes what begins with `tmp_obj_`. Several tasks of one process may
+        // write the same object at the same time.
         let draft = folder.join(format!(
             "tmp_obj_airlock_{}_{oid}_{}",
             std::process::id(),
-            self.drafts
+            DRAFTS.fetch_add(1, Ordering::Relaxed)
         ));
         let written = compress(&draft, kind, bytes).and_then(|()| fs::rename(&draft, &target));
         if let Err(source) = written {

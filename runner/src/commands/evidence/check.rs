@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gates::evidence::{EvidenceError, PublicKey, Verified, verify};
 use worktrees::{Oid, Repository};
 
-use super::find::{Found, noted};
+use super::find::{Found, Own, noted, read};
 use crate::config::text_of;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::home::StateRoot;
@@ -110,6 +110,9 @@ pub(super) fn check(found: &Found, keys: &[PublicKey]) -> Result<Checked, Failur
         );
         return Err(Failure::new(Exit::EvidenceInvalid, what));
     }
+    if let Some(own) = &found.of_task {
+        agrees(own, found, &verified)?;
+    }
     let Some(repository) = &found.repository else {
         return Err(Failure::new(
             Exit::CouldNotCheck,
@@ -118,7 +121,7 @@ pub(super) fn check(found: &Found, keys: &[PublicKey]) -> Result<Checked, Failur
         .advise("run it in a clone that has the commit"));
     };
     let files = objects(repository, found, &verified)?;
-    let note_agrees = if found.of_task {
+    let note_agrees = if found.of_task.is_some() {
         note(repository, found, &verified, keys)?
     } else {
         None
@@ -128,6 +131,24 @@ pub(super) fn check(found: &Found, keys: &[PublicKey]) -> Result<Checked, Failur
         files,
         note_agrees,
     })
+}
+
+/// A task's own files: the envelope is the one that was recorded, and the plain statement is what was signed.
+fn agrees(own: &Own, found: &Found, verified: &Verified) -> Result<(), Failure> {
+    if let Some(recorded) = own.recorded.as_ref().filter(|it| **it != verified.digest) {
+        let what = format!(
+            "the evidence in {} is {}, and {recorded} was recorded",
+            found.place, verified.digest
+        );
+        return Err(Failure::new(Exit::EvidenceInvalid, what));
+    }
+    let statement = read(&own.statement)?;
+    if statement.trim_ascii_end() == verified.evidence.bytes().trim_ascii_end() {
+        return Ok(());
+    }
+    let what = format!("{} is not what was signed", own.statement.display());
+    Err(Failure::new(Exit::EvidenceInvalid, what)
+        .advise("`airlock evidence show` prints what was signed"))
 }
 
 /// Compares subjects with the objects; says how many files were compared.

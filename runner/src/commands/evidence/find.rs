@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use worktrees::{Oid, OpenError, Repository};
 
@@ -27,8 +27,17 @@ pub(super) struct Found {
     pub(super) commit: Option<Oid>,
     /// The tree that was asked about.
     pub(super) tree: Option<Oid>,
-    /// The envelopes are a task's own file, and the note in git should say the same.
-    pub(super) of_task: bool,
+    /// The envelopes are a task's own file: what was recorded of it, and git's note, should say the same.
+    pub(super) of_task: Option<Own>,
+}
+
+/// What a task's own evidence must agree with.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// The digest that the task's events name; none when nothing was recorded.
+    pub(super) recorded: Option<String>,
+    /// The statement in plain text, for people.
+    pub(super) statement: PathBuf,
 }
 
 /// Finds the envelopes of a file, a task, a commit or a tree.
@@ -89,17 +98,15 @@ fn in_file(repository: Option<Repository>, file: &Path) -> Result<Found, Failure
         envelopes,
         commit: None,
         tree: None,
-        of_task: false,
+        of_task: None,
     })
 }
 
 fn in_task(repository: Repository, place: &Place, of: &str) -> Result<Found, Failure> {
-    let task = place.task(of)?.spec.task;
-    let file = place
-        .folder
-        .task(task.as_str())
-        .evidence()
-        .join("envelope.json");
+    let view = place.task(of)?;
+    let task = view.spec.task;
+    let folder = place.folder.task(task.as_str()).evidence();
+    let file = folder.join("envelope.json");
     if !file.is_file() {
         return Err(Failure::new(
             Exit::NotFound,
@@ -110,7 +117,10 @@ fn in_task(repository: Repository, place: &Place, of: &str) -> Result<Found, Fai
     let found = in_file(Some(repository), &file)?;
     Ok(Found {
         place: format!("task {task}"),
-        of_task: true,
+        of_task: Some(Own {
+            recorded: view.evidence.map(|facts| facts.digest),
+            statement: folder.join("statement.json"),
+        }),
         ..found
     })
 }
@@ -130,7 +140,7 @@ fn of_commit(repository: Repository, commit: Oid) -> Result<Found, Failure> {
                 envelopes,
                 commit,
                 tree: Some(tree),
-                of_task: false,
+                of_task: None,
             });
         }
     }
@@ -158,7 +168,7 @@ fn of_tree(
         envelopes,
         commit: None,
         tree: Some(tree),
-        of_task: false,
+        of_task: None,
     })
 }
 
@@ -178,7 +188,7 @@ fn envelopes(bytes: &[u8]) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
     read.map_err(|error| Failure {

@@ -73,7 +73,9 @@ pub(super) fn verified(console: &Console, found: &Found, checked: &Checked) {
     ));
     match note_agrees {
         Some(true) => console.data("  note      git's note carries the same statement"),
-        Some(false) | None if found.of_task => console.data("  note      the commit has no note"),
+        Some(false) | None if found.of_task.is_some() => {
+            console.data("  note      the commit has no note");
+        }
         Some(false) | None => {}
     }
     match approval {
