@@ -5,6 +5,7 @@ mod each;
 mod elision;
 mod gutted;
 pub(crate) mod json;
+mod link;
 mod marks;
 mod names;
 mod python;
@@ -12,7 +13,7 @@ mod python;
 mod tests;
 mod whole;
 
-use crate::{Change, ChangeKind, Delivery, Gate, GateRun, Reason, Source};
+use crate::{Blob, Change, ChangeKind, Delivery, Gate, GateRun, MODE_LINK, Reason, Source};
 
 use names::Kind;
 
@@ -30,14 +31,10 @@ pub(crate) fn judge(delivery: &Delivery, source: &mut dyn Source) -> GateRun {
         } else if names::is_template(&change.path) {
             reasons.push(template(&change.path));
         } else if blob.bytes > delivery.profile.max_file_bytes {
-            reasons.push(too_large(
-                change,
-                kind,
-                blob.bytes,
-                delivery.profile.max_file_bytes,
-            ));
+            let limit = delivery.profile.max_file_bytes;
+            reasons.push(too_large(&change.path, kind, blob.bytes, limit));
         } else {
-            reasons.extend(judge_file(delivery, change, kind, source));
+            reasons.extend(judge_file(delivery, change, (kind, blob), source));
         }
     }
     if judged == 0 {
@@ -47,12 +44,18 @@ pub(crate) fn judge(delivery: &Delivery, source: &mut dyn Source) -> GateRun {
 }
 
 /// The kind and blob of a change that this gate judges.
-fn subject(change: &Change) -> Option<(Kind, &crate::Blob)> {
+fn subject(change: &Change) -> Option<(Kind, &Blob)> {
     let kind = names::kind_of(&change.path)?;
-    let blob = change.new.as_ref().filter(|blob| blob.is_file())?;
+    let judged = |blob: &&Blob| blob.is_file() || blob.mode == MODE_LINK;
+    let blob = change.new.as_ref().filter(judged)?;
     let new_content = match change.kind {
         ChangeKind::Added | ChangeKind::Modified => true,
-        ChangeKind::Deleted | ChangeKind::Mode => false,
+        ChangeKind::Deleted => false,
+        // The text of a link became the content of a file, or the other way round.
+        ChangeKind::Mode => change
+            .old
+            .as_ref()
+            .is_some_and(|old| old.is_file() != blob.is_file()),
         // The bytes are old; a new suffix makes them a new claim.
         ChangeKind::Renamed => change.from.as_deref().and_then(names::kind_of) != Some(kind),
     };
@@ -62,11 +65,14 @@ fn subject(change: &Change) -> Option<(Kind, &crate::Blob)> {
 fn judge_file(
     delivery: &Delivery,
     change: &Change,
-    kind: Kind,
+    (kind, blob): (Kind, &Blob),
     source: &mut dyn Source,
 ) -> Vec<Reason> {
     let path = change.path.as_str();
-    let Some(bytes) = change.new.as_ref().and_then(|blob| source.blob(&blob.oid)) else {
+    if blob.mode == MODE_LINK {
+        return judge_link(delivery, (path, kind), blob, source);
+    }
+    let Some(bytes) = source.blob(&blob.oid) else {
         return vec![unreadable(path, "the delivered file")];
     };
     match kind {
@@ -86,6 +92,43 @@ fn judge_file(
     }
 }
 
+/// A link is judged by what it leads to, unless that is judged under a name of the same kind.
+fn judge_link(
+    delivery: &Delivery,
+    (path, kind): (&str, Kind),
+    link: &Blob,
+    source: &mut dyn Source,
+) -> Vec<Reason> {
+    let (target, oid) = match link::follow(path, &link.oid, source) {
+        link::Target::File(target, oid) => (target, oid),
+        link::Target::Nowhere(named) => return vec![leads_nowhere(path, &named)],
+        link::Target::Unreadable => return vec![unreadable(path, "the delivered link")],
+    };
+    if names::kind_of(&target) == Some(kind) && delivery.profile.skip_of(&target).is_none() {
+        return Vec::new();
+    }
+    let Some(bytes) = source.blob(&oid) else {
+        return vec![unreadable(path, "the file that the link leads to")];
+    };
+    if bytes.len() as u64 > delivery.profile.max_file_bytes {
+        let limit = delivery.profile.max_file_bytes;
+        return vec![too_large(path, kind, bytes.len() as u64, limit)];
+    }
+    match kind {
+        Kind::Json => json::judge(path, &bytes, delivery.profile.python),
+        Kind::Python => python::judge(path, &bytes, None, delivery.profile.python),
+    }
+}
+
+fn leads_nowhere(path: &str, named: &str) -> Reason {
+    Reason::fail(
+        "link.nowhere",
+        format!("is a link to {named:?}, which is no file of the delivery"),
+    )
+    .at(path)
+    .help("deliver the file itself, or a relative link to a file of the repository")
+}
+
 fn template(path: &str) -> Reason {
     Reason::warn("template", "is a template: not judged until it is rendered").at(path)
 }
@@ -99,7 +142,7 @@ fn unreadable(path: &str, what: &str) -> Reason {
     .help("check the object database with `git fsck`")
 }
 
-fn too_large(change: &Change, kind: Kind, bytes: u64, limit: u64) -> Reason {
+fn too_large(path: &str, kind: Kind, bytes: u64, limit: u64) -> Reason {
     let code = match kind {
         Kind::Python => "py.unjudgeable",
         Kind::Json => "json.unjudgeable",
@@ -108,6 +151,6 @@ fn too_large(change: &Change, kind: Kind, bytes: u64, limit: u64) -> Reason {
         code,
         format!("has {bytes} bytes; files over {limit} bytes are not judged"),
     )
-    .at(&change.path)
+    .at(path)
     .help("deliver it in smaller files, or skip the path in the configuration of the base")
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[derive(Default)]
-struct Store(HashMap<String, Vec<u8>>);
+struct Store(HashMap<String, Vec<u8>>, Vec<TreeEntry>);
 
 impl Source for Store {
     fn blob(&mut self, oid: &str) -> Option<Vec<u8>> {
@@ -18,7 +18,7 @@ impl Source for Store {
     }
 
     fn entries(&mut self) -> Vec<TreeEntry> {
-        Vec::new()
+        self.1.clone()
     }
 }
 
@@ -416,7 +416,7 @@ fn what_could_not_be_read_is_no_pass() {
 }
 
 #[test]
-fn limits_skips_links_and_deletions() {
+fn limits_skips_and_deletions() {
     let mut store = Store::default();
     let new = store.put(b"def f(): pass\n");
     let mut one = delivery(vec![change("data/a.py", None, Some(new.clone()))]);
@@ -434,15 +434,39 @@ fn limits_skips_links_and_deletions() {
         (skipped.finding, first_code(&skipped)),
         (Finding::Pass, "skipped")
     );
-    let link = Blob {
-        mode: crate::MODE_LINK,
-        ..new.clone()
-    };
-    let ignored = delivery(vec![
-        change("l.py", None, Some(link)),
-        change("gone.py", Some(new), None),
-    ]);
+    let ignored = delivery(vec![change("gone.py", Some(new), None)]);
     assert_eq!(run(&ignored, &mut store).finding, Finding::NotApplicable);
+}
+
+#[test]
+fn a_link_is_no_way_around() {
+    let mut store = Store::default();
+    let link = |to: Blob| Blob {
+        mode: crate::MODE_LINK,
+        ..to
+    };
+    let mut stub = |path: &str, content: &[u8], to: &str| {
+        let target = store.put(content);
+        store.1.push(TreeEntry {
+            path: path.to_owned(),
+            oid: target.oid,
+            mode: target.mode,
+        });
+        let named = link(store.put(to.as_bytes()));
+        let one = delivery(vec![change("l.py", None, Some(named))]);
+        let run = run(&one, &mut store);
+        (run.finding, first_code(&run).to_owned())
+    };
+    let refused = |code: &str| (Finding::Fail, code.to_owned());
+    assert_eq!(
+        stub("impl.txt", b"# nothing\n", "impl.txt"),
+        refused("py.no-statements")
+    );
+    assert_eq!(stub("other.txt", b"", "/dev/null"), refused("link.nowhere"));
+    let works = b"def double(a):\n    return a * 2\n";
+    assert_eq!(stub("works.txt", works, "works.txt").0, Finding::Pass);
+    // What has a name of the kind is judged under that name, when the delivery wrote it.
+    assert_eq!(stub("old.py", b"# nothing\n", "old.py").0, Finding::Pass);
 }
 
 #[test]
