@@ -65,8 +65,7 @@ fn the_repositorys_file_counts_as_it_was_in_the_base() {
 fn what_widens_needs_trust_and_again_after_a_change() {
     let env = TestEnv::new();
     let repo = env.repository();
-    let shared = env.path().join("shared");
-    std::fs::create_dir(&shared).unwrap();
+    let shared = env.shared();
     std::fs::write(shared.join("file"), "shared\n").unwrap();
     let toml = format!("[sandbox]\nro = [\"{}\"]\n", shared.display());
     repo.write("airlock.toml", &toml);

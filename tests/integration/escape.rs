@@ -277,18 +277,18 @@ fn what_a_person_opens_is_open_and_nothing_more() {
     let env = TestEnv::new();
     let repo = env.repository();
     for folder in ["readable", "writable"] {
-        fs::create_dir(env.path().join(folder)).unwrap();
-        fs::write(env.path().join(folder).join("given.txt"), "given\n").unwrap();
+        fs::create_dir(env.shared().join(folder)).unwrap();
+        fs::write(env.shared().join(folder).join("given.txt"), "given\n").unwrap();
     }
     if nix::unistd::geteuid().is_root() {
         // The agent is nobody in particular there: what it may write says so itself.
         Command::new("chmod")
             .arg("777")
-            .arg(env.path().join("writable"))
+            .arg(env.shared().join("writable"))
             .status()
             .unwrap();
     }
-    let (readable, writable) = (env.path().join("readable"), env.path().join("writable"));
+    let (readable, writable) = (env.shared().join("readable"), env.shared().join("writable"));
     let script = format!(
         "cat {0}/given.txt; (echo x > {0}/new) 2>/dev/null && echo wrote; cat {1}/given.txt; echo x > {1}/new && echo wrote; echo 'x = 1' > x.py",
         readable.display(),

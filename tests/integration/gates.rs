@@ -57,8 +57,8 @@ fn python_that_does_nothing_or_does_not_parse_is_refused() {
     for text in bad {
         let env = TestEnv::new();
         let repo = env.repository();
-        std::fs::write(env.path().join("given.py"), text).unwrap();
-        let path = env.path().join("given.py");
+        std::fs::write(env.shared().join("given.py"), text).unwrap();
+        let path = env.shared().join("given.py");
         let run = repo.task(
             &["--ro", path.to_str().unwrap()],
             &format!("cat {} > a.py", path.display()),

@@ -3,8 +3,9 @@
 
 #![expect(
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test that cannot go on has to fail loudly, where it stands"
+    reason = "a test that cannot go on fails loudly where it stands, and says what led there"
 )]
 
 /// What a person does around a task: look, deliver, accept, go on, clean up.

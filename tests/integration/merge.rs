@@ -178,7 +178,7 @@ fn a_conflict_changes_nothing_and_names_the_files() {
         (repo.head(), repo.status(), repo.references()),
         (head, String::new(), references)
     );
-    assert_eq!(repo.show("t1")["merge"]["result"], "not_landed");
+    assert_eq!(repo.show("t1")["exit"], 12);
     repo.is_sound();
 }
 

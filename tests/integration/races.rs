@@ -31,8 +31,31 @@ fn twenty_parallel_runs_all_succeed() {
         config,
         "the configuration of the repository is never written"
     );
-    let notes = repo.git(&["notes", "--ref", "airlock", "list"]);
-    assert_eq!(notes.lines().count(), 20, "no note is lost");
+    for object in &objects {
+        let commit = object["commit"].as_str().unwrap();
+        assert!(
+            repo.git_agrees(&["notes", "--ref", "airlock", "show", commit]),
+            "no note is lost"
+        );
+    }
+    repo.is_sound();
+}
+
+#[test]
+fn tasks_that_deliver_the_same_files_do_not_disturb_each_other() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let script = "for i in 1 2 3 4 5 6 7 8; do echo \"x = $i\" > file_$i.py; : > empty_$i; done";
+    let start = || {
+        repo.airlock(&["run", "--json", "--", "sh", "-c", script])
+            .spawn()
+    };
+    let runs: Vec<_> = (0..10).map(|_| start()).collect();
+    let trees: BTreeSet<_> = runs
+        .into_iter()
+        .map(|run| run.wait().exits(0).json()["tree"].to_string())
+        .collect();
+    assert_eq!(trees.len(), 1);
     repo.is_sound();
 }
 
@@ -145,7 +168,7 @@ fn a_person_may_commit_while_tasks_land() {
         .map(|number| {
             let script = format!("echo 'x = {number}' > file_{number}.py");
             repo.airlock(&[
-                "run", "--merge", "--into", "target", "--", "sh", "-c", &script,
+                "run", "--merge", "--base", "target", "--into", "target", "--", "sh", "-c", &script,
             ])
             .spawn()
         })

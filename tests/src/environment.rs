@@ -24,6 +24,7 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 #[derive(Debug)]
 pub struct TestEnv {
     root: TempDir,
+    shared: PathBuf,
 }
 
 impl TestEnv {
@@ -33,10 +34,21 @@ impl TestEnv {
             .prefix("airlock-test-")
             .tempdir()
             .expect("a temporary folder");
-        let env = Self { root };
+        // A room is never shown anything below `/dev`, where fast temporary folders like to be.
+        let shared = if root.path().starts_with("/dev") {
+            let name = root
+                .path()
+                .file_name()
+                .expect("a temporary folder has a name");
+            Path::new("/var/tmp").join(name)
+        } else {
+            root.path().join("shared")
+        };
+        let env = Self { root, shared };
         for folder in ["home", "config/airlock", "tmp"] {
             fs::create_dir_all(env.path().join(folder)).expect("a folder of our own");
         }
+        fs::create_dir(&env.shared).expect("a folder of our own");
         let git = "[user]\n\tname = A Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n\
                    [advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
         fs::write(env.home().join(".gitconfig"), git).expect("a file of our own");
@@ -46,6 +58,11 @@ impl TestEnv {
     /// Everything of this environment lies below this folder.
     pub fn path(&self) -> &Path {
         self.root.path()
+    }
+
+    /// A folder of the host that a room may be shown with `--ro` or `--rw`.
+    pub fn shared(&self) -> &Path {
+        &self.shared
     }
 
     /// The home of the person who runs the commands.
@@ -145,7 +162,7 @@ impl TestEnv {
     /// Copies the scripted agent to a folder of its own and returns its path; a room sees it with
     /// `--ro` and the folder.
     pub fn fake_agent(&self) -> PathBuf {
-        let folder = self.path().join("agents");
+        let folder = self.shared.join("agents");
         let agent = folder.join("fake-agent");
         if !agent.exists() {
             fs::create_dir_all(&folder).expect("a folder of our own");
@@ -245,6 +262,7 @@ impl Drop for TestEnv {
         });
         let mounts = self.mounts();
         open_up(self.path());
+        fs::remove_dir_all(&self.shared).ok();
         if !failing {
             assert!(left.is_empty(), "processes are left: {left:#?}");
             assert!(gone, "processes cannot be ended: {:#?}", self.processes());

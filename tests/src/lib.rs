@@ -21,4 +21,4 @@ pub use processes::{Process, Role};
 pub use repository::TestRepo;
 pub use run::{Ended, Run};
 pub use waiting::{until, within};
-pub use watch::Writes;
+pub use watch::Growth;

@@ -172,6 +172,12 @@ impl<'e> TestRepo<'e> {
     /// Sound, and without any trace of a task but notes and what has landed.
     #[track_caller]
     pub fn is_clean(&self) {
+        self.is_clean_but_for(&[]);
+    }
+
+    /// Clean, but for these references, which have to be there.
+    #[track_caller]
+    pub fn is_clean_but_for(&self, kept: &[&str]) {
         self.is_sound();
         let worktrees = self.git(&["worktree", "list", "--porcelain"]);
         let count = worktrees
@@ -179,14 +185,14 @@ impl<'e> TestRepo<'e> {
             .filter(|line| line.starts_with("worktree "))
             .count();
         assert_eq!(count, 1, "worktrees are left:\n{worktrees}");
-        let ours: Vec<String> = self
-            .references()
-            .into_iter()
-            .filter(|line| {
-                line.starts_with("refs/heads/airlock/") || line.starts_with("refs/airlock/")
+        let references = self.references();
+        let names = references.iter().filter_map(|line| line.split(' ').next());
+        let ours: Vec<&str> = names
+            .filter(|name| {
+                name.starts_with("refs/heads/airlock/") || name.starts_with("refs/airlock/")
             })
             .collect();
-        assert_eq!(ours, Vec::<String>::new(), "references are left");
+        assert_eq!(ours, kept, "references are left");
     }
 }
 
