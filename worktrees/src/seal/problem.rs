@@ -27,6 +27,10 @@ pub enum ProblemCode {
     TooLarge,
     /// A folder nested deeper than git allows.
     TooDeep,
+    /// A path longer than any system opens.
+    TooLong,
+    /// Stands for problems that are not listed one by one.
+    TooMany,
 }
 
 impl ProblemCode {
@@ -42,6 +46,8 @@ impl ProblemCode {
             Self::Unreadable => "unreadable",
             Self::TooLarge => "too_large",
             Self::TooDeep => "too_deep",
+            Self::TooLong => "too_long",
+            Self::TooMany => "too_many",
         }
     }
 }

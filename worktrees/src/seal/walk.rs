@@ -12,6 +12,13 @@ use crate::repository::RESERVED;
 use crate::store::Store;
 use crate::tree::{Attributes, Chain, Folder, IgnoreRules, RULES_LIMIT, Settings, looks_like_git};
 
+/// The longest path that can be handed to a system (`PATH_MAX` without its end): with a longer one, neither git nor
+/// anybody else can look at the checkout of a target any more.
+const PATH_LIMIT: usize = 4095;
+
+/// So many problems make their point, and what is listed goes into events and evidence.
+const PROBLEM_LIMIT: usize = 1000;
+
 /// A seal under way.
 pub(super) struct Walk<'a> {
     pub(super) repo: &'a git2::Repository,
@@ -24,6 +31,7 @@ pub(super) struct Walk<'a> {
     /// As they were at the checkout: they decide what an untouched file looks like.
     pub(super) base_attributes: Attributes,
     pub(super) problems: Vec<TreeProblem>,
+    unlisted: usize,
     pub(super) unconverted: Vec<Vec<u8>>,
     files: usize,
 }
@@ -44,6 +52,7 @@ impl<'a> Walk<'a> {
             attributes: Attributes::new(settings),
             base_attributes: Attributes::new(settings),
             problems: Vec::new(),
+            unlisted: 0,
             unconverted: Vec::new(),
             files: 0,
         }
@@ -79,6 +88,11 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn into_seal(mut self, tree: Oid, commit: Option<Oid>) -> Seal {
+        if self.unlisted > 0 {
+            let message = format!("{} more problems are not listed", self.unlisted);
+            let more = TreeProblem::new(b"", ProblemCode::TooMany, message);
+            self.problems.push(more);
+        }
         self.problems
             .sort_by(|left, right| (&left.path, left.code).cmp(&(&right.path, right.code)));
         self.unconverted.sort_unstable();
@@ -96,7 +110,11 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn report(&mut self, path: &[u8], code: ProblemCode, message: impl Into<String>) {
-        self.problems.push(TreeProblem::new(path, code, message));
+        if self.problems.len() < PROBLEM_LIMIT {
+            self.problems.push(TreeProblem::new(path, code, message));
+        } else {
+            self.unlisted += 1;
+        }
     }
 
     /// Goes into a folder; one that cannot be read is reported, and what the base has there is kept.
@@ -191,6 +209,12 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let path = frame.path_of(name);
+        if path.len() > PATH_LIMIT {
+            frame.keep(name);
+            let message = format!("has a path of more than {PATH_LIMIT} bytes");
+            self.report(&path, ProblemCode::TooLong, message);
+            return Ok(());
+        }
         let looked = self
             .chain
             .enter(&frame.path)

@@ -5,7 +5,7 @@
 mod object;
 mod refs;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use git2::Oid;
@@ -15,7 +15,10 @@ use crate::repository::Repository;
 use crate::tree::{Chain, Folder};
 
 /// So many commits are listed; an agent that made more has made its point.
-const COMMIT_LIMIT: usize = 10_000;
+const COMMIT_LIMIT: usize = 1000;
+
+/// So many refs are listed; the same holds.
+const REFERENCE_LIMIT: usize = 1000;
 
 /// What is in a shadow git directory beside what the engine put there.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -109,16 +112,23 @@ impl Repository {
         let stashes = refs::stashes(shadow, trouble);
         survey.stashes = stashes.len();
         let mut tips: BTreeMap<String, Oid> = BTreeMap::new();
+        let given = own_references(&repo);
+        let mut unlisted = 0_usize;
         for (name, oid) in found {
             // The engine gave it the branch at the base, and the repository's tags.
-            let given = name.starts_with("refs/")
-                && self
-                    .ref_target(&name)
-                    .is_ok_and(|target| target == Some(oid));
+            let given = given.get(&name) == Some(&oid);
             let untouched = oid == base && name == "HEAD";
-            if !(given || untouched) {
-                tips.insert(name, oid);
+            if given || untouched {
+                continue;
             }
+            if tips.len() < REFERENCE_LIMIT {
+                tips.insert(name, oid);
+            } else {
+                unlisted += 1;
+            }
+        }
+        if unlisted > 0 {
+            trouble.add(format!("there are {unlisted} more refs than are listed"));
         }
         let mut seen = BTreeSet::new();
         let labelled = tips.iter().map(|(name, oid)| (name.clone(), *oid));
@@ -143,4 +153,16 @@ impl Repository {
             .map(|(name, oid)| ShadowRef { name, oid })
             .collect();
     }
+}
+
+/// The refs of the repository itself by full name, read once: a hostile list of names is not looked up one by one.
+fn own_references(repo: &git2::Repository) -> HashMap<String, Oid> {
+    let Ok(references) = repo.references() else {
+        return HashMap::new();
+    };
+    let named = references.flatten().filter_map(|reference| {
+        let name = std::str::from_utf8(reference.name_bytes()).ok()?;
+        Some((name.to_owned(), reference.target()?))
+    });
+    named.collect()
 }

@@ -10,6 +10,7 @@ use crate::shown;
 use crate::tree::{Chain, Folder};
 
 const REF_LIMIT: u64 = 1024;
+const LINE_LIMIT: usize = 1024;
 const LIST_LIMIT: u64 = 16 * 1024 * 1024;
 /// More loose refs, or deeper ones, than this are not looked at.
 const COUNT_LIMIT: usize = 10_000;
@@ -19,7 +20,9 @@ const DEPTH_LIMIT: usize = 16;
 pub(super) fn read(shadow: &mut Chain, trouble: &mut Trouble) -> BTreeMap<String, Oid> {
     let mut found = BTreeMap::new();
     for line in lines(shadow, b"", b"packed-refs", trouble) {
-        if let Some((oid, name)) = packed(&line) {
+        if line.len() > LINE_LIMIT {
+            trouble.add("packed-refs holds a name that is too long".to_owned());
+        } else if let Some((oid, name)) = packed(&line) {
             found.insert(name, oid);
         }
     }

@@ -164,7 +164,8 @@ impl AsFd for Folder {
 pub(crate) struct Chain {
     root: Folder,
     kept: Vec<(Vec<u8>, Folder)>,
-    deep: Option<Folder>,
+    /// Where the last path ended, when that is below what is kept: the names from there down, and the folder.
+    deep: Option<(Vec<Vec<u8>>, Folder)>,
 }
 
 impl Chain {
@@ -213,14 +214,24 @@ impl Chain {
             .zip(&names)
             .take_while(|((kept, _), name)| kept == *name)
             .count();
+        let rest = names.get(shared..).unwrap_or_default();
+        let on_the_way = |below: &[Vec<u8>]| {
+            shared == self.kept.len()
+                && below.len() <= rest.len()
+                && below.iter().zip(rest).all(|(below, name)| below == name)
+        };
+        self.deep = self.deep.take().filter(|(below, _)| on_the_way(below));
         self.kept.truncate(shared);
-        self.deep = None;
-        for name in names.iter().skip(shared) {
+        let entered = shared + self.deep.as_ref().map_or(0, |(below, _)| below.len());
+        for name in names.iter().skip(entered) {
             let next = step(self.last(), name)?;
-            if self.kept.len() < KEPT_OPEN && self.deep.is_none() {
-                self.kept.push((name.to_vec(), next));
-            } else {
-                self.deep = Some(next);
+            match &mut self.deep {
+                Some((below, folder)) => {
+                    below.push(name.to_vec());
+                    *folder = next;
+                }
+                None if self.kept.len() < KEPT_OPEN => self.kept.push((name.to_vec(), next)),
+                None => self.deep = Some((vec![name.to_vec()], next)),
             }
         }
         Ok(self.last())
@@ -228,7 +239,8 @@ impl Chain {
 
     fn last(&self) -> &Folder {
         let kept = self.kept.last().map(|(_, folder)| folder);
-        self.deep.as_ref().or(kept).unwrap_or(&self.root)
+        let deep = self.deep.as_ref().map(|(_, folder)| folder);
+        deep.or(kept).unwrap_or(&self.root)
     }
 }
 
@@ -265,5 +277,20 @@ mod tests {
             chain.enter(b"d").unwrap().names().unwrap(),
             vec![b"d".to_vec()]
         );
+        // From the depth to another branch, back, and further down.
+        let (upper, _) = path.split_at(2 * 100 - 1);
+        std::fs::create_dir_all(place.path().join(upper).join("e/f")).unwrap();
+        for (inner, names) in [
+            ("", 2),
+            ("/e", 1),
+            ("/e/f", 0),
+            ("/d", 1),
+            ("", 2),
+            ("/e", 1),
+        ] {
+            let inner = format!("{upper}{inner}");
+            let found = chain.enter(inner.as_bytes()).unwrap().names().unwrap();
+            assert_eq!(found.len(), names, "{inner}");
+        }
     }
 }

@@ -143,7 +143,7 @@ fn submodules_are_kept_and_edits_in_them_are_named() {
 }
 
 #[test]
-fn paths_longer_than_the_system_takes() {
+fn a_path_longer_than_the_system_takes_is_named() {
     let fixture = Fixture::with(&[("a", "a\n")]);
     let worktree = fixture.worktree("t1");
     let name = "d".repeat(200);
@@ -165,10 +165,12 @@ fn paths_longer_than_the_system_takes() {
     }
     assert!(folder.as_os_str().len() > 1000);
     let seal = fixture.seal(&worktree);
-    assert_eq!(seal.problems, []);
+    // Landed, it would keep git from looking at the checkout of its target.
+    let codes: Vec<_> = seal.problems.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, [ProblemCode::TooLong]);
     let entries = fixture.repository().tree_entries(seal.tree).unwrap();
-    assert_eq!(entries.len(), 5);
-    assert!(entries.iter().any(|entry| entry.path.len() > 8000));
+    assert_eq!(entries.len(), 3, "the rest is sealed");
+    assert!(entries.iter().all(|entry| entry.path.len() < 4096));
     worktrees::remove_tree(&worktree.tree).unwrap();
     assert!(!worktree.tree.exists());
 }
@@ -193,4 +195,19 @@ fn links_to_the_outside_are_never_followed() {
     );
     worktrees::remove_tree(&worktree.tree).unwrap();
     assert!(outside.join("x").exists());
+}
+
+#[test]
+fn a_flood_of_problems_is_cut_short() {
+    let fixture = Fixture::with(&[("a", "a\n")]);
+    let worktree = fixture.worktree("t1");
+    for number in 0..1500 {
+        let fifo = worktree.tree.join(format!("fifo{number}"));
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let seal = fixture.seal(&worktree);
+    assert_eq!(seal.problems.len(), 1001);
+    let more = &seal.problems[0];
+    assert_eq!(more.code, ProblemCode::TooMany);
+    assert!(more.message.contains("500"), "{}", more.message);
 }

@@ -128,3 +128,22 @@ fn traps_are_named_and_never_followed() {
         .survey_shadow(&fixture.state().join("nowhere"), worktree.base);
     assert!(gone.unreadable.is_some());
 }
+
+#[test]
+fn a_flood_of_refs_is_cut_short() {
+    use std::fmt::Write as _;
+    let fixture = Fixture::with(&[("a", "a\n")]);
+    let worktree = fixture.worktree("t1");
+    let mut packed = String::new();
+    for number in 1..=200_000 {
+        writeln!(packed, "{number:040x} refs/heads/b{number}").unwrap();
+    }
+    writeln!(packed, "{:040x} refs/heads/{}", 1, "n".repeat(4000)).unwrap();
+    write(&worktree.shadow.join("packed-refs"), packed);
+    let survey = fixture
+        .repository()
+        .survey_shadow(&worktree.shadow, worktree.base);
+    assert_eq!(survey.references.len(), 1000);
+    assert!(survey.references.iter().all(|found| found.name.len() < 100));
+    assert!(survey.unreadable.is_some(), "it says that there is more");
+}
