@@ -213,7 +213,13 @@ fn places(view: &TaskView) -> Vec<String> {
             None => format!("landed    no, {} is untouched", landing.plan.target),
         });
     }
-    if let Some(commit) = &view.accepted {
+    // Landed work is named by its target; the branch goes with the checkout.
+    let landed = view
+        .landing
+        .as_ref()
+        .is_some_and(|landing| landing.landed.is_some());
+    let gone = landed && view.checkout == Some(Checkout::Removed);
+    if let Some(commit) = view.accepted.as_ref().filter(|_| !gone) {
         lines.push(format!(
             "branch    {} ({})",
             view.spec.branch,
@@ -286,4 +292,4 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

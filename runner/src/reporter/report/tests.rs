@@ -229,6 +229,29 @@ fn an_acceptance_says_how_to_land_it() {
 }
 
 #[test]
+fn a_branch_that_went_with_the_checkout_is_not_named() {
+    let mut view = judged(GateRun::of(Gate::Stub, Vec::new()));
+    let oid = |digit| worktrees::Oid::from_str(&String::from(digit).repeat(40)).unwrap();
+    view.landing = Some(crate::view::LandingView {
+        plan: worktrees::LandPlan {
+            target: "main".to_owned(),
+            expected: oid('b'),
+            result: oid('c'),
+            tree: oid('d'),
+            kind: worktrees::LandKind::FastForward,
+            judged_as_is: true,
+            delivery: oid('c'),
+            when: 0,
+        },
+        landed: Some("c".repeat(40)),
+    });
+    let says_branch = |view: &TaskView| places(view).iter().any(|line| line.starts_with("branch"));
+    assert!(says_branch(&view), "the checkout is kept");
+    view.checkout = Some(Checkout::Removed);
+    assert!(!says_branch(&view));
+}
+
+#[test]
 fn a_closing_report_stays_short() {
     let reasons = (0..40).map(|_| Reason::fail("a", "b")).collect();
     let view = judged(GateRun::of(Gate::Stub, reasons));
