@@ -227,3 +227,19 @@ fn a_reader_that_goes_away_is_no_reason_to_panic() {
         assert!(!run.stderr.contains("panicked"), "{run}");
     }
 }
+
+#[test]
+fn a_tree_that_a_person_removed_stands_in_nobodys_way() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    repo.task(&["--task", "t1"], "echo 'x = 1' > x.py").exits(0);
+    std::fs::remove_dir_all(env.task_folder("t1").join("tree")).unwrap();
+    repo.airlock(&["deliver", "t1"]).run().exits(4);
+    repo.airlock(&["merge", "t1"]).run().exits(0);
+    assert!(
+        repo.path().join("x.py").exists(),
+        "the delivery is a commit"
+    );
+    repo.airlock(&["rm", "t1"]).run().exits(0);
+    repo.is_clean();
+}

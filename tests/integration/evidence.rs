@@ -163,3 +163,16 @@ fn a_refusal_has_evidence_too() {
         "{shown}"
     );
 }
+
+#[test]
+fn evidence_of_another_task_does_not_stand_in() {
+    let env = TestEnv::new();
+    let repo = delivered(&env);
+    repo.task(&["--task", "t2"], "echo '# nothing' > y.py")
+        .exits(10);
+    for name in ["envelope.json", "statement.json"] {
+        let good = env.task_folder("t1").join("evidence").join(name);
+        fs::copy(good, env.task_folder("t2").join("evidence").join(name)).unwrap();
+    }
+    repo.airlock(&["evidence", "verify", "t2"]).run().exits(13);
+}

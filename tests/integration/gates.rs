@@ -194,6 +194,39 @@ fn what_runs_on_a_host_later_is_protected() {
 }
 
 #[test]
+fn no_detour_leads_to_a_protected_path() {
+    let folder = "mkdir -p v/workflows; echo '{}' > v/tasks.json; echo 'x = 1' > x.py";
+    for (path, detour) in [
+        (".vscode", "ln -s v .vscode"),
+        (".github", "ln -s v .github"),
+        (".cargo", "ln -s v .cargo"),
+        (".VSCode", "mv v .VSCode"),
+        (".GitModules", "echo > .GitModules"),
+        (".gitattributes", "echo '* filter=evil' > .gitattributes"),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repository();
+        let run = repo.task(&["--merge"], &format!("{folder}; {detour}"));
+        assert_eq!(run.code, Some(10), "{path}\n{run}");
+        assert_eq!(finding(&run, "tree"), "fail", "{path}");
+        assert!(run.stdout.contains(path), "{path}\n{run}");
+    }
+}
+
+#[test]
+fn a_link_is_judged_by_what_it_leads_to() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    for script in [
+        "echo '# nothing' > impl.txt; ln -s impl.txt calc.py",
+        "ln -s /dev/null calc.py",
+    ] {
+        let run = repo.task(&["--merge"], script).exits(10);
+        assert_eq!(finding(&run, "stub"), "fail", "{run}");
+    }
+}
+
+#[test]
 fn the_agent_cannot_choose_its_judge() {
     let env = TestEnv::new();
     let repo = env.repository();

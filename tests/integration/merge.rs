@@ -359,3 +359,35 @@ fn files_are_written_beneath_the_checkout_and_through_no_link() {
     assert!(!outside.join("b.txt").exists());
     assert_eq!(repo.head(), head);
 }
+
+#[test]
+fn an_edit_made_after_the_judgement_outlives_the_landing() {
+    let env = TestEnv::new();
+    let repo = accepted(&env);
+    let tree = env.task_folder("t1").join("tree");
+    std::fs::write(tree.join("mine.txt"), "mine\n").unwrap();
+    repo.airlock(&["merge", "t1"]).run().exits(0);
+    assert!(repo.path().join("new.txt").exists());
+    assert!(tree.join("mine.txt").exists(), "it is nowhere else");
+    repo.airlock(&["rm", "t1"]).run().exits(4).says("mine.txt");
+    repo.airlock(&["rm", "t1", "--discard"]).run().exits(0);
+}
+
+#[test]
+fn a_merge_carries_nothing_to_a_protected_path() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let steps = "on: push\njobs:\n  one: 1\n  two: 2\n  three: 3\n";
+    repo.write("ci/build.yml", steps);
+    repo.commit("not used yet");
+    repo.task(&["--task", "t1"], "echo '  evil: 4' >> ci/build.yml")
+        .exits(0);
+    std::fs::create_dir_all(repo.path().join(".github/workflows")).unwrap();
+    repo.git(&["mv", "ci/build.yml", ".github/workflows/build.yml"]);
+    let head = repo.commit("used from now on");
+    repo.airlock(&["merge", "t1"])
+        .run()
+        .exits(10)
+        .says(".github/workflows/build.yml");
+    assert_eq!(repo.head(), head);
+}
