@@ -156,16 +156,20 @@ fn is_free(
     removed: &BTreeSet<&[u8]>,
 ) -> Result<bool, Failed> {
     let failed = |error| Failed::File(change.path.clone(), error);
-    // A parent that is a file or link of the user's own.
-    let mut upper = split(&change.path).0;
-    while !upper.is_empty() {
+    // A parent that is a file or link of the user's own. From the root down: below one that is missing, all is free.
+    for (slash, _) in change
+        .path
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'/')
+    {
+        let upper = change.path.get(..slash).unwrap_or_default();
         match look(checkout, upper).map_err(failed)? {
-            Found::Folder => break,
-            Found::Nothing => {}
-            Found::File { .. } if removed.contains(upper) => break,
+            Found::Folder => {}
+            Found::Nothing => return Ok(true),
+            Found::File { .. } if removed.contains(upper) => return Ok(true),
             Found::File { .. } | Found::Other => return Ok(false),
         }
-        upper = split(upper).0;
     }
     match look(checkout, &change.path).map_err(failed)? {
         Found::Nothing => Ok(true),
