@@ -1,5 +1,8 @@
 //! Who may say what: flags, the user's file, the repository's file from the base commit, and trust.
 
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
 use tests::TestEnv;
 
 #[test]
@@ -66,7 +69,7 @@ fn what_widens_needs_trust_and_again_after_a_change() {
     let env = TestEnv::new();
     let repo = env.repository();
     let shared = env.shared();
-    std::fs::write(shared.join("file"), "shared\n").unwrap();
+    fs::write(shared.join("file"), "shared\n").unwrap();
     let toml = format!("[sandbox]\nro = [\"{}\"]\n", shared.display());
     repo.write("airlock.toml", &toml);
     repo.commit("asks for a path");
@@ -167,4 +170,50 @@ fn bad_branch_templates_are_refused() {
             .exits(2)
             .says("branch");
     }
+}
+
+#[test]
+fn a_program_installed_below_the_home_folder_starts_in_a_room() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let program = |path: &str, text: &str| {
+        let path = env.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program(
+        "tools/node_modules/scribe/cli.js",
+        "#!/usr/bin/env some-interpreter\n",
+    );
+    program(
+        ".nvm/versions/v1/bin/some-interpreter",
+        "#!/bin/sh\ncat \"$(dirname \"$1\")/beside\" > told.txt\nls -A \"$2\" > home.txt\n",
+    );
+    program("tools/node_modules/scribe/beside", "from beside\n");
+    fs::create_dir_all(env.home().join(".local/bin")).unwrap();
+    symlink(
+        "../../tools/node_modules/scribe/cli.js",
+        env.home().join(".local/bin/scribe"),
+    )
+    .unwrap();
+    let path = format!(
+        "{0}/.local/bin:{0}/.nvm/versions/v1/bin:/usr/bin:/bin",
+        env.home().display()
+    );
+    let home = env.home().display().to_string();
+    let object = repo
+        .airlock(&["run", "--json", "--", "scribe", &home])
+        .env("PATH", path)
+        .run()
+        .exits(0)
+        .json();
+    let commit = object["commit"].as_str().unwrap();
+    assert_eq!(object["agent"]["name"], "scribe");
+    assert_eq!(repo.file_in(commit, "told.txt"), "from beside\n");
+    assert_eq!(
+        repo.file_in(commit, "home.txt"),
+        ".nvm\ntools\n",
+        "of the home folder the room has the programs and nothing else"
+    );
 }
