@@ -40,7 +40,7 @@ fn a_file_that_others_can_write_gives_no_orders() {
     let repo = env.repository();
     env.configure("[sandbox]\nnet = \"host\"\n");
     let file = env.path().join("config/airlock/config.toml");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     repo.airlock(&["run", "--", "true"])
         .run()
         .exits(2)
