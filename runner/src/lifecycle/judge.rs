@@ -92,7 +92,8 @@ impl Life<'_> {
         goal.map_or_else(|| format!("Deliver task {}", spec.task), str::to_owned)
     }
 
-    fn judge_seal(&mut self, judge: Judge, again: bool) -> Result<(), Failure> {
+    /// Judges what was sealed last.
+    pub(super) fn judge_seal(&mut self, judge: Judge, again: bool) -> Result<(), Failure> {
         let started = now_ms();
         let delivery = self.delivery()?;
         let judgement = judge.judge(&self.repository, &delivery)?;

@@ -187,7 +187,10 @@ fn run(
         sealed_now: false,
     };
     let ran = life.prepare().and_then(|()| life.work());
-    life.close(ran)
+    match ran {
+        Err(failure) if failure.exit == Exit::SandboxUnavailable => life.take_back(failure),
+        ran => life.close(ran),
+    }
 }
 
 impl Life<'_> {

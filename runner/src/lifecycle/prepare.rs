@@ -105,6 +105,17 @@ impl Life<'_> {
         })
     }
 
+    /// Without a room nothing has run: nothing is left either.
+    pub(super) fn take_back(&mut self, failure: Failure) -> Result<(), Failure> {
+        self.undo_preparation()?;
+        let event = Event::Failed {
+            failure: failure.clone(),
+        };
+        self.record(vec![event, Event::Removed])?;
+        worktrees::remove_tree(self.folder().path()).or_fail(Exit::Internal)?;
+        Err(failure)
+    }
+
     /// Removes whatever an interrupted preparation left.
     pub(super) fn undo_preparation(&self) -> Result<(), Failure> {
         let spec = &self.view.spec;

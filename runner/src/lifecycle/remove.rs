@@ -108,10 +108,24 @@ impl Life<'_> {
 
     /// Where the branch must be for us to delete it: where we put it.
     fn branch_end(&self, worktree: &Worktree) -> Result<Oid, Failure> {
-        match &self.view.accepted {
-            Some(accepted) => Oid::from_str(accepted).or_fail(Exit::Internal),
-            None => Ok(worktree.base),
-        }
+        let sealed = self
+            .view
+            .seal
+            .as_ref()
+            .and_then(|seal| seal.commit.as_ref());
+        let ours = [self.view.accepted.as_ref(), sealed];
+        let tip = self
+            .repository
+            .branch_tip(&worktree.branch)
+            .or_fail(Exit::Internal)?;
+        let put = ours
+            .into_iter()
+            .flatten()
+            .filter_map(|oid| Oid::from_str(oid).ok());
+        Ok(put
+            .into_iter()
+            .find(|oid| tip == Some(*oid))
+            .unwrap_or(worktree.base))
     }
 
     /// Logs and feedback go; evidence and the last state stay.

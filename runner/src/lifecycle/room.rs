@@ -182,20 +182,21 @@ pub(super) fn feedback_name(attempt: u32) -> String {
 }
 
 /// Why there is no room, with its exit code.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "only one of them is about the host"
-)]
 pub(super) fn no_room(error: &RoomError) -> Failure {
-    match error {
-        RoomError::Unavailable(unavailable) => Failure::new(
-            Exit::SandboxUnavailable,
-            format!("sandbox unavailable: {}", unavailable.problem),
-        )
-        .advise(format!(
-            "{}; {}. Nothing was run",
-            unavailable.cause, unavailable.fix
-        )),
-        _ => Failure::caused(Exit::Usage, error),
-    }
+    let exit = match error {
+        RoomError::Unavailable(unavailable) => {
+            let what = format!("sandbox unavailable: {}", unavailable.problem);
+            return Failure::new(Exit::SandboxUnavailable, what).advise(format!(
+                "{}; {}. Nothing was run",
+                unavailable.cause, unavailable.fix
+            ));
+        }
+        RoomError::Refused { .. } | RoomError::Planted { .. } | RoomError::Name { .. } => {
+            Exit::Usage
+        }
+        RoomError::Busy { .. } => Exit::Conflict,
+        RoomError::Gone { .. } | RoomError::Silent { .. } => Exit::Lost,
+        RoomError::Build { .. } => Exit::Internal,
+    };
+    Failure::caused(exit, error)
 }

@@ -5,8 +5,9 @@ use sandbox::Attached;
 use worktrees::Recovered;
 
 use super::Life;
-use crate::event::Event;
+use crate::event::{Checkout, Event};
 use crate::exit::{Exit, Failure, OrFail as _};
+use crate::judging::Judge;
 use crate::stage::Stage;
 
 impl Life<'_> {
@@ -17,9 +18,18 @@ impl Life<'_> {
                 self.undo_preparation()?;
                 let reason =
                     "the supervisor died before the agent was started; nothing had run".to_owned();
-                self.record(vec![Event::Lost { reason }])
+                let gone = Event::Checkout {
+                    checkout: Checkout::Removed,
+                    reason: reason.clone(),
+                };
+                self.record(vec![gone, Event::Lost { reason }])
             }
             Stage::Running => self.take_up_job(),
+            Stage::Gating if self.view.seal.is_some() => {
+                // Sealed again it would be another commit, and the branch may name this one already.
+                self.judge_seal(Judge::start()?, false)?;
+                self.finish()
+            }
             Stage::Waiting | Stage::Sealing | Stage::Gating => {
                 self.judge_tree(false)?;
                 self.finish()

@@ -118,7 +118,9 @@ fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
     let account = spec.account;
     let early = if account.drop_root {
         // As root: open everything now, so that folders closed to others on the way do not matter later.
-        own::hand_over(&spec.room.tree, account)?;
+        if spec.room.writable {
+            own::hand_over(&spec.room.tree, account)?;
+        }
         if let Some(git) = &spec.room.git {
             own::hand_over(&git.shadow, account)?;
         }

@@ -14,7 +14,9 @@ pub(crate) use discover::{linked_checkout, path_of};
 pub use error::{OpenError, ReadError, RefError};
 pub(crate) use format::Format;
 pub use objects::{POINTER, object_mount};
-pub(crate) use refs::{Head, append_reflog, full_name, lock_path, read_head, sync_folder};
+pub(crate) use refs::{
+    Head, append_reflog, full_name, lock_path, patiently, read_head, sync_folder,
+};
 pub(crate) use unsupported::RESERVED;
 
 use crate::owner::{ActingAsOwner, ActingAsSelf};

@@ -4,6 +4,8 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use git2::{ErrorCode, Oid, ReferenceType};
 
@@ -17,6 +19,12 @@ pub(crate) enum Head {
     Branch(String),
     Detached(Oid),
 }
+
+/// A lock of refs that is held longer than this is left behind, or somebody is at work with it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Between two looks at a lock.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A ref that is locked by us: nobody else moves it until this is dropped or published.
 #[derive(Debug)]
@@ -74,12 +82,17 @@ impl Repository {
         new: Oid,
         expected: Option<Oid>,
     ) -> Result<(), RefError> {
-        self.move_ref(&full_name(branch)?, new, expected, None)
+        let name = full_name(branch)?;
+        patiently(|| self.move_ref(&name, new, expected, None))
     }
 
     /// Deletes a ref (full name or short branch name) only if it is at `expected`; an absent one is an error.
     pub fn delete_ref(&self, name: &str, expected: Oid) -> Result<(), RefError> {
         let name = full_name(name)?;
+        patiently(|| self.delete_ref_now(name.clone(), expected))
+    }
+
+    fn delete_ref_now(&self, name: String, expected: Oid) -> Result<(), RefError> {
         let _owner = self.act_as_owner();
         let repo = self.open_for_refs()?;
         let failed = |source: git2::Error| {
@@ -277,6 +290,19 @@ impl Drop for LockedRef {
         if !self.published {
             // A lock that stays is reported to the next user of the ref.
             let _gone = fs::remove_file(&self.lock);
+        }
+    }
+}
+
+/// Somebody's git holds a lock of refs for a moment now and then; one that stays is told.
+pub(crate) fn patiently<T>(
+    mut attempt: impl FnMut() -> Result<T, RefError>,
+) -> Result<T, RefError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(RefError::Locked { .. }) if Instant::now() < until => thread::sleep(PAUSE),
+            outcome => return outcome,
         }
     }
 }

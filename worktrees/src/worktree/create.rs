@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::{Worktree, WorktreeRequest, registration, shadow};
 use crate::lock::{LockError, lock};
 use crate::owner::must_hand_over;
-use crate::repository::{OpenError, RefError, Repository, full_name, lock_path};
+use crate::repository::{OpenError, RefError, Repository, full_name, lock_path, patiently};
 use crate::tree::{CheckoutError, Folder, Settings, Source, check_out, remove_tree};
 
 /// A worktree could not be made. Nothing of it is left.
@@ -168,13 +168,15 @@ impl Repository {
             });
         }
         self.refuse_clash(&name).map_err(failed)?;
-        for path in [
-            self.common_dir().join(&name),
-            self.common_dir().join("packed-refs"),
-        ] {
-            let path = lock_path(&path);
+        patiently(|| self.check_locks(&name)).map_err(failed)
+    }
+
+    fn check_locks(&self, name: &str) -> Result<(), RefError> {
+        for path in [name, "packed-refs"] {
+            let path = lock_path(&self.common_dir().join(path));
             if fs::symlink_metadata(&path).is_ok() {
-                return Err(failed(RefError::Locked { name, path }));
+                let name = name.to_owned();
+                return Err(RefError::Locked { name, path });
             }
         }
         Ok(())
