@@ -365,7 +365,7 @@ fn an_edit_made_after_the_judgement_outlives_the_landing() {
     let env = TestEnv::new();
     let repo = accepted(&env);
     let tree = env.task_folder("t1").join("tree");
-    std::fs::write(tree.join("mine.txt"), "mine\n").unwrap();
+    fs::write(tree.join("mine.txt"), "mine\n").unwrap();
     repo.airlock(&["merge", "t1"]).run().exits(0);
     assert!(repo.path().join("new.txt").exists());
     assert!(tree.join("mine.txt").exists(), "it is nowhere else");
@@ -382,7 +382,7 @@ fn a_merge_carries_nothing_to_a_protected_path() {
     repo.commit("not used yet");
     repo.task(&["--task", "t1"], "echo '  evil: 4' >> ci/build.yml")
         .exits(0);
-    std::fs::create_dir_all(repo.path().join(".github/workflows")).unwrap();
+    fs::create_dir_all(repo.path().join(".github/workflows")).unwrap();
     repo.git(&["mv", "ci/build.yml", ".github/workflows/build.yml"]);
     let head = repo.commit("used from now on");
     repo.airlock(&["merge", "t1"])
