@@ -177,6 +177,9 @@ pub fn glob_matches(glob: &str, path: &str) -> bool {
     }
     for token in &tokens {
         reach = advance(*token, &text, &reach);
+        if !reach.contains(&true) {
+            return false;
+        }
     }
     reach.last().copied().unwrap_or(false)
 }

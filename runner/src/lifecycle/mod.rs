@@ -21,6 +21,7 @@ use worktrees::Repository;
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::home::TaskFolder;
+use crate::keyring;
 use crate::stage::Stage;
 use crate::supervisor::wire::Order;
 use crate::supervisor::{Shop, StopRequest};
@@ -163,6 +164,8 @@ fn run(
 ) -> Result<(), Failure> {
     let task = spec.task.clone();
     let repository = Repository::discover(&start).or_fail(Exit::Usage)?;
+    // A key that cannot sign is better found now than after hours of an agent's work.
+    keyring::open(&shop.root)?;
     prepare::claim_folder(&shop.folder.task(task.as_str()), &task)?;
     let name = repository.name().to_owned();
     shop.recorder.record(
