@@ -3,7 +3,7 @@
 //! Bytes and values in, findings out. This crate never touches a file, a process, a clock or the network:
 //! the same delivery gives the same judgement on every machine, which is what makes a verdict evidence.
 //!
-//! [`judge`] runs the gates; [`evidence`] records and signs what they said; [`report`] shows it.
+//! [`judge()`] runs the gates; [`evidence`] records and signs what they said; [`report`] shows it.
 
 mod audit;
 mod commit;

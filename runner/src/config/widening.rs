@@ -1,7 +1,7 @@
 //! What the repository's `airlock.toml` asks for beyond what a user allows by default. Gates are
 //! not among it: a repository sets its own gates, since its file comes from the base commit and a
 //! delivery that touches it is refused (a mode in the user's file is a floor all the same, see
-//! [`super::profile`]). Compares; stores and asks nothing.
+//! [`super::profile()`]). Compares; stores and asks nothing.
 
 use super::defaults::BOUNDS;
 use super::environment::EnvEntry;
