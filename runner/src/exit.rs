@@ -139,3 +139,51 @@ impl<T, E: StdError + 'static> OrFail<T> for Result<T, E> {
         self.map_err(|error| Failure::caused(exit, &error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_that_scripts_rely_on() {
+        let table = [
+            (Exit::Ok, 0),
+            (Exit::Internal, 1),
+            (Exit::Usage, 2),
+            (Exit::NotFound, 3),
+            (Exit::Conflict, 4),
+            (Exit::GateFailed, 10),
+            (Exit::Empty, 11),
+            (Exit::MergeConflict, 12),
+            (Exit::EvidenceInvalid, 13),
+            (Exit::CouldNotCheck, 14),
+            (Exit::AgentFailed, 20),
+            (Exit::Timeout, 21),
+            (Exit::IdleTimeout, 22),
+            (Exit::OverLimit, 23),
+            (Exit::SandboxUnavailable, 30),
+            (Exit::Lost, 31),
+            (Exit::Interrupted, 130),
+        ];
+        for (exit, number) in table {
+            assert_eq!(exit.code(), number, "{exit:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_tells_its_causes_once_and_in_order() {
+        let cause = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let error = crate::durable::WriteError {
+            path: "/x".into(),
+            source: cause,
+        };
+        let failure = Failure::caused(Exit::Internal, &error).advise("look");
+        assert_eq!(failure.to_string(), "cannot write /x: entity not found");
+        let sent = serde_json::to_string(&failure).unwrap();
+        let back: Failure = serde_json::from_str(&sent).unwrap();
+        assert_eq!(
+            (back.exit, back.next.as_deref()),
+            (Exit::Internal, Some("look"))
+        );
+    }
+}

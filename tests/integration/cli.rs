@@ -202,6 +202,19 @@ fn exit_21_timeout() {
 }
 
 #[test]
+fn exit_23_over_limit() {
+    let env = TestEnv::new();
+    env.configure("[sandbox]\nfile_size = \"1M\"\n");
+    let repo = env.repository();
+    let over = repo
+        .task(&[], "exec dd if=/dev/zero of=big bs=64k count=64")
+        .exits(23)
+        .json();
+    assert_eq!(over["state"], "over_limit");
+    assert_eq!(over["agent"]["reason"], "file_size");
+}
+
+#[test]
 fn exit_30_sandbox_unavailable() {
     let env = TestEnv::new();
     let repo = env.repository();
