@@ -31,6 +31,16 @@ fn a_clean_checkout_is_updated() {
 }
 
 #[test]
+fn the_configured_style_is_that_of_a_later_merge_too() {
+    let env = TestEnv::new();
+    env.configure("[merge]\nstyle = \"merge\"\n");
+    let repo = accepted(&env);
+    repo.airlock(&["merge", "t1"]).run().exits(0);
+    let parents = repo.git(&["rev-list", "--parents", "-n1", "main"]);
+    assert_eq!(parents.split_whitespace().count(), 3, "{parents}");
+}
+
+#[test]
 fn edits_in_other_files_survive() {
     let env = TestEnv::new();
     let repo = accepted(&env);

@@ -1,6 +1,7 @@
 //! `merge`: lands an accepted delivery.
 
 use crate::cli::Globals;
+use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::reporter::Console;
@@ -30,8 +31,11 @@ pub struct Args {
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
     let place = Place::find(globals)?;
     let view = place.task(&args.task)?;
+    let style = match args.style.or(view.spec.merge) {
+        Some(style) => style,
+        None => configured(&place, &view.spec.base)?,
+    };
     let task = view.spec.task;
-    let style = args.style.or(view.spec.merge).unwrap_or(Style::Auto);
     let order = Order::Merge {
         task: task.clone(),
         into: args.into,
@@ -39,4 +43,12 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         allow_unconfined: args.allow_unconfined,
     };
     super::carry(&place, console, &task, order)
+}
+
+/// What `[merge] style` says, in the user's file or else in the base commit's.
+fn configured(place: &Place, base: &str) -> Result<Style, Failure> {
+    let base = crate::place::resolve(&place.repository, base)?;
+    let files = config::files(&place.repository, base)?;
+    let said = files.user.style.or(files.repository.style);
+    Ok(said.map_or(Style::Auto, |style| style.value))
 }
