@@ -66,7 +66,7 @@ pub enum Verb {
     Logs(commands::logs::Args),
     /// Print the recorded events.
     Events(commands::events::Args),
-    /// Print the difference between the base and the delivery, or the live tree.
+    /// Print the difference between the base and the delivery.
     Diff(commands::diff::Args),
     /// Stop a running task.
     Stop(commands::stop::Args),

@@ -26,10 +26,7 @@ pub struct Place {
 impl Place {
     /// Finds the repository from the folder that the user stands in.
     pub fn find(globals: &Globals) -> Result<Self, Failure> {
-        let repository = Repository::discover(&here(globals)).map_err(|error| {
-            let advice = advice_for_open(&error);
-            Failure::caused(Exit::Usage, &error).advise(advice)
-        })?;
+        let repository = repository(globals)?;
         let root = StateRoot::from_env()?;
         let folder = root.folder(repository.name(), repository.common_dir())?;
         Ok(Self {
@@ -65,6 +62,14 @@ impl Place {
     }
 }
 
+/// The repository at or above the folder that the command works in.
+pub fn repository(globals: &Globals) -> Result<Repository, Failure> {
+    Repository::discover(&here(globals)).map_err(|error| {
+        let advice = advice_for_open(&error);
+        Failure::caused(Exit::Usage, &error).advise(advice)
+    })
+}
+
 /// Folds one task.
 pub fn view(store: &Store, id: &TaskId) -> Result<Option<TaskView>, Failure> {
     TaskView::fold(&store.of_task(id, 0)?).or_fail(Exit::Internal)
@@ -76,6 +81,9 @@ pub fn resolve(repository: &Repository, revision: &str) -> Result<Oid, Failure> 
         if matches!(error, RefError::NoSuchRevision { .. }) {
             Failure::caused(Exit::NotFound, &error)
                 .advise("`git log` and `git branch -a` show what there is")
+        } else if matches!(error, RefError::Unborn { .. }) {
+            Failure::caused(Exit::Usage, &error)
+                .advise("make a first commit, such as with git commit --allow-empty -m start")
         } else {
             Failure::caused(Exit::Usage, &error)
         }
@@ -97,7 +105,8 @@ fn ambiguous(prefix: &str, several: &[TaskId]) -> Failure {
 }
 
 fn advice_for_open(error: &worktrees::OpenError) -> &'static str {
-    if matches!(error, worktrees::OpenError::NotARepository { .. }) {
+    use worktrees::OpenError::{NotARepository, Unreachable};
+    if matches!(error, NotARepository { .. } | Unreachable { .. }) {
         "run it in a git repository, or name one with -C DIR"
     } else {
         "`airlock doctor` says what this host and repository support"

@@ -75,11 +75,16 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         gate,
     } = args;
     if let Some(Verb::Explain { gate }) = verb {
-        console.raw(gates::explain(gate).as_bytes());
+        let text = gates::explain(gate);
+        if console.is_json() {
+            console.json(&serde_json::json!({"gate": gate.name(), "text": text}));
+        } else {
+            console.raw(text.as_bytes());
+        }
         return Ok(Exit::Ok);
     }
     let directory = std::path::absolute(here(globals)).or_fail(Exit::Usage)?;
-    let repository = Repository::discover(&directory).or_fail(Exit::Usage)?;
+    let repository = crate::place::repository(globals)?;
     let head = crate::place::resolve(&repository, &head)?;
     let base = match &base {
         Some(base) => crate::place::resolve(&repository, base)?,

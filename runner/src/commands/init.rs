@@ -5,11 +5,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use worktrees::Repository;
-
 use crate::cli::Globals;
 use crate::exit::{Exit, Failure, OrFail as _};
-use crate::place::here;
 use crate::reporter::Console;
 
 /// Write a commented airlock.toml.
@@ -33,7 +30,7 @@ const NAME: &str = "airlock.toml";
 
 /// Writes the file.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
-    let repository = Repository::discover(&here(globals)).or_fail(Exit::Usage)?;
+    let repository = crate::place::repository(globals)?;
     let folder = repository.checkout().ok_or_else(|| {
         Failure::usage("a bare repository has no folder to write airlock.toml into")
             .advise("write it in a checkout and commit it")
@@ -93,7 +90,7 @@ fn text(diagram: &str) -> String {
 # configuration allows; what widens it (net, ro, rw, env, agents, allow) needs `airlock trust`.
 
 [task]
-# branch = "airlock/{{run}}/{{task}}"   # branch of a delivery; {{agent}} is known too
+# branch = "airlock/{{run}}/{{task}}"     # branch of a delivery; {{agent}} is known too
 # attempts = 1                        # how often a refused delivery goes back to the agent
 # timeout = "2h"                      # wall time of one attempt; none by default
 # cleanup = "on-success"              # when the checkout goes: always, on-success, never
