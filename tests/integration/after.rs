@@ -84,6 +84,93 @@ fn cleanup_follows_policy_and_never_loses_work() {
 }
 
 #[test]
+fn each_advice_can_be_followed() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let empty = repo
+        .airlock(&["run", "--task", "t1", "--", "true"])
+        .run()
+        .exits(11)
+        .prints("airlock logs t1");
+    assert!(!empty.stdout.contains("airlock resume"), "{empty}");
+    repo.airlock(&["resume", "t1"])
+        .run()
+        .exits(4)
+        .says("nothing to go on with");
+    repo.airlock(&["run", "--task", "t2", "--", "nosuchprogram"])
+        .run()
+        .exits(20)
+        .prints("airlock deliver t2")
+        .prints("airlock resume t2");
+    repo.airlock(&["rm", "t2"]).run().exits(0);
+    let gone = repo.airlock(&["show", "t2"]).run().exits(0);
+    assert!(!gone.stdout.contains("what next"), "{gone}");
+    repo.airlock(&["resume", "t2"]).run().exits(4);
+    repo.task(
+        &["--task", "t3", "--note", "wrote 400 lines"],
+        "echo '# nothing' > a.py",
+    )
+    .exits(10);
+    repo.airlock(&["rm", "t3"])
+        .run()
+        .exits(4)
+        .says("`airlock diff t3` shows it");
+    repo.airlock(&["accept", "t3", "--override", "stub", "--reason", "known"])
+        .run()
+        .exits(10)
+        .says("--override of its own");
+    repo.airlock(&["ls", "--state", "lost"])
+        .run()
+        .exits(0)
+        .says("`airlock ls --all`");
+    repo.airlock(&["ls", "--state", "loss"])
+        .run()
+        .exits(2)
+        .says("no state is called `loss`; known are `queued`");
+    repo.git(&["checkout", "-q", "--detach"]);
+    repo.airlock(&[
+        "run",
+        "--task",
+        "t4",
+        "--isolation",
+        "worktree",
+        "--",
+        "sh",
+        "-c",
+    ])
+    .arg(CALC)
+    .run()
+    .exits(0)
+    .prints("airlock merge t4 --into BRANCH --allow-unconfined");
+    repo.airlock(&["merge", "t4", "--into", "main", "--allow-unconfined"])
+        .run()
+        .exits(0);
+}
+
+#[test]
+fn where_nothing_can_be_done_a_way_out_is_named() {
+    let env = TestEnv::new();
+    for verb in ["init", "gate", "ls"] {
+        env.airlock(env.path())
+            .arg(verb)
+            .run()
+            .exits(2)
+            .says("-C DIR");
+    }
+    let bare = env.empty_repository("bare");
+    for verb in [&["gate"][..], &["run", "--", "true"]] {
+        bare.airlock(verb).run().exits(2).says("first commit");
+    }
+    let told = env
+        .repository()
+        .airlock(&["gate", "explain", "stub", "--json"])
+        .run()
+        .exits(0)
+        .json();
+    assert_eq!(told["gate"], "stub");
+}
+
+#[test]
 fn prune_takes_what_is_proved_and_keeps_the_rest() {
     let env = TestEnv::new();
     let repo = env.repository();

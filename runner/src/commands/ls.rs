@@ -29,8 +29,14 @@ pub struct Args {
     states: Vec<Stage>,
 }
 
-fn stage(text: &str) -> Result<Stage, serde_json::Error> {
-    serde_json::from_value(Value::from(text))
+fn stage(text: &str) -> Result<Stage, String> {
+    serde_json::from_value(Value::from(text)).map_err(|error| {
+        let known = error.to_string();
+        let known = known
+            .split_once("expected one of ")
+            .map_or("", |(_, known)| known);
+        format!("no state is called `{text}`; known are {known}")
+    })
 }
 
 /// Lists them.
@@ -51,10 +57,12 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     if console.is_json() {
         console.json(&wanted.iter().map(|entry| entry.object()).collect());
     } else if wanted.is_empty() {
-        console.talk(&format!(
-            "no tasks in {}; `airlock run` starts one",
-            place.repository.name()
-        ));
+        let name = place.repository.name();
+        console.talk(&if entries.is_empty() {
+            format!("no tasks in {name}; `airlock run` starts one")
+        } else {
+            format!("no such tasks in {name}; `airlock ls --all` lists every one")
+        });
     } else {
         let now = now_ms();
         let rows: Vec<Vec<String>> = wanted.iter().map(|entry| entry.row(now)).collect();

@@ -4,6 +4,7 @@ use crate::cli::Globals;
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::reporter::Console;
+use crate::reporter::report::resumes;
 use crate::supervisor::wire::Order;
 use crate::task::Secrets;
 
@@ -20,6 +21,15 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     let place = Place::find(globals)?;
     let Args { task } = args;
     let view = place.task(&task)?;
+    if !resumes(&view) {
+        let what = format!(
+            "task {} is {}: there is nothing to go on with",
+            view.spec.task, view.stage
+        );
+        return Err(
+            Failure::new(Exit::Conflict, what).advise("start a new task with `airlock run`")
+        );
+    }
     let task = view.spec.task;
     let secrets: Secrets = view
         .spec

@@ -5,6 +5,7 @@ use crate::client::{self, Unwatched};
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::reporter::Console;
+use crate::reporter::report::resumes;
 use crate::supervisor::wire::Order;
 
 /// Stop a running task.
@@ -39,10 +40,12 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     if console.is_json() {
         console.json(&view.object());
     } else {
-        console.talk(&format!(
-            "{}; `airlock resume {task}` goes on in the same tree",
-            view.summary()
-        ));
+        let on = if resumes(&view) {
+            format!("; `airlock resume {task}` goes on in the same tree")
+        } else {
+            String::new()
+        };
+        console.talk(&format!("{}{on}", view.summary()));
     }
     Ok(Exit::Ok)
 }

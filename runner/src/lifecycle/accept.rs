@@ -74,7 +74,14 @@ impl Life<'_> {
         let proof = proof::of_delivery(self, &delivery, now_ms())?;
         if let Err(failure) = proof.holds() {
             self.view.overrides = before;
-            return Err(failure);
+            let task = &self.view.spec.task;
+            let advice = format!(
+                "each gate that refused needs an --override of its own; `airlock show {task}` lists them"
+            );
+            return Err(match failure.next {
+                Some(_) => failure,
+                None => failure.advise(advice),
+            });
         }
         let mut events: Vec<Event> = overridden.collect();
         events.push(Event::Recorded {

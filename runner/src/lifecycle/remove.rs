@@ -83,6 +83,11 @@ impl Life<'_> {
         } else {
             String::new()
         };
+        let keep = if self.view.stage == Stage::Rejected {
+            format!("`airlock diff {task}` shows it")
+        } else {
+            format!("`airlock deliver {task}` seals it")
+        };
         Err(Failure::new(
             Exit::Conflict,
             format!(
@@ -91,7 +96,7 @@ impl Life<'_> {
             ),
         )
         .advise(format!(
-            "`airlock deliver {task}` seals it, `airlock rm {task} --discard` throws it away"
+            "{keep}, `airlock rm {task} --discard` throws it away"
         )))
     }
 

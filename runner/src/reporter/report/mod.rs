@@ -236,6 +236,50 @@ fn places(view: &TaskView) -> Vec<String> {
     lines
 }
 
+/// Whether the task's own tree is still there.
+fn has_tree(view: &TaskView) -> bool {
+    view.spec.isolation.has_worktree() && view.checkout == Some(Checkout::Kept)
+}
+
+/// Whether `resume` has something to go on with.
+pub fn resumes(view: &TaskView) -> bool {
+    match view.stage {
+        _ if view.removed => false,
+        Stage::Landed | Stage::Discarded => false,
+        Stage::Rejected
+        | Stage::Empty
+        | Stage::Failed
+        | Stage::Timeout
+        | Stage::OverLimit
+        | Stage::Stopped => has_tree(view) || !view.spec.isolation.has_worktree(),
+        Stage::Lost
+        | Stage::Accepted
+        | Stage::Queued
+        | Stage::Preparing
+        | Stage::Running
+        | Stage::Waiting
+        | Stage::Sealing
+        | Stage::Gating
+        | Stage::Landing => true,
+    }
+}
+
+/// The order that lands this delivery, with what it cannot do without.
+fn merge(view: &TaskView) -> String {
+    let spec = &view.spec;
+    let into = if spec.into.is_none() {
+        " --into BRANCH"
+    } else {
+        ""
+    };
+    let unconfined = if spec.isolation.confined() || spec.allow_unconfined {
+        ""
+    } else {
+        " --allow-unconfined"
+    };
+    format!("merge {}{into}{unconfined}", spec.task)
+}
+
 /// Commands that make sense from here, each with what it is for.
 fn next(view: &TaskView, command: &str) -> Vec<String> {
     let id = &view.spec.task;
@@ -247,31 +291,42 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
                 "check the evidence against the commit",
             ),
         ],
+        _ if view.removed => Vec::new(),
         Stage::Accepted => {
             let mut steps = vec![(format!("diff {id}"), "what was accepted")];
-            if view.spec.merge_allowed && view.spec.into.is_some() {
-                steps.push((format!("merge {id}"), "land it"));
+            if view.spec.merge_allowed {
+                steps.push((merge(view), "land it"));
             }
             steps
         }
-        Stage::Rejected => vec![
-            (format!("diff {id}"), "what was refused"),
-            (
-                format!("resume {id}"),
-                "let the agent try again in the same tree",
-            ),
-            (format!("rm {id} --discard"), "throw it away"),
-        ],
+        Stage::Rejected => {
+            let mut steps = vec![(format!("diff {id}"), "what was refused")];
+            if resumes(view) {
+                let why = "let the agent try again in the same tree";
+                steps.push((format!("resume {id}"), why));
+            }
+            steps.push((format!("rm {id} --discard"), "throw it away"));
+            steps
+        }
         Stage::Empty
         | Stage::Failed
         | Stage::Timeout
         | Stage::OverLimit
         | Stage::Stopped
-        | Stage::Lost => vec![
-            (format!("logs {id}"), "what the agent printed"),
-            (format!("resume {id}"), "go on in the same tree"),
-            (format!("rm {id}"), "remove it"),
-        ],
+        | Stage::Lost => {
+            let mut steps = Vec::new();
+            if view.job.is_some() {
+                steps.push((format!("logs {id}"), "what the agent printed"));
+            }
+            if has_tree(view) && view.stage != Stage::Empty {
+                steps.push((format!("deliver {id}"), "judge what is in its tree"));
+            }
+            if resumes(view) {
+                steps.push((format!("resume {id}"), "go on in the same tree"));
+            }
+            steps.push((format!("rm {id}"), "remove it"));
+            steps
+        }
         Stage::Discarded => Vec::new(),
         Stage::Queued
         | Stage::Preparing
