@@ -103,7 +103,11 @@ fn each_advice_can_be_followed() {
         .prints("airlock deliver t2")
         .prints("airlock resume t2");
     repo.airlock(&["rm", "t2"]).run().exits(0);
-    let gone = repo.airlock(&["show", "t2"]).run().exits(0);
+    let gone = repo
+        .airlock(&["show", "t2"])
+        .run()
+        .exits(0)
+        .prints("worktree  removed");
     assert!(!gone.stdout.contains("what next"), "{gone}");
     repo.airlock(&["resume", "t2"]).run().exits(4);
     repo.task(

@@ -227,6 +227,9 @@ fn places(view: &TaskView) -> Vec<String> {
         ));
     }
     match (view.checkout, &view.workspace) {
+        _ if view.removed && view.spec.isolation.has_worktree() => {
+            lines.push("worktree  removed".to_owned());
+        }
         (Some(Checkout::Kept), Some(workspace)) => {
             lines.push(format!("worktree  {}", workspace.display()));
         }
