@@ -13,6 +13,7 @@ use crate::stage::Stage;
 impl Life<'_> {
     /// Takes a task up where an earlier supervisor left it.
     pub(super) fn take_up(&mut self) -> Result<(), Failure> {
+        self.release_refs()?;
         match self.view.stage {
             Stage::Queued | Stage::Preparing => {
                 self.undo_preparation()?;
@@ -49,6 +50,20 @@ impl Life<'_> {
             | Stage::Lost
             | Stage::Discarded => self.finish(),
         }
+    }
+
+    /// Locks of refs that the killed supervisor held.
+    fn release_refs(&self) -> Result<(), Failure> {
+        let spec = &self.view.spec;
+        let of_task = ["rejected", "rescued", "landed"]
+            .map(|kind| format!("refs/airlock/{kind}/{}", spec.task));
+        let names = of_task.iter().chain([&spec.branch]).chain(&spec.into);
+        for name in names.map(String::as_str).chain(["refs/notes/airlock"]) {
+            self.repository
+                .release_left_behind(name)
+                .or_fail(Exit::Conflict)?;
+        }
+        Ok(())
     }
 
     fn take_up_job(&mut self) -> Result<(), Failure> {

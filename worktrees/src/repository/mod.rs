@@ -5,6 +5,7 @@ mod discover;
 mod error;
 mod format;
 mod objects;
+mod ref_lock;
 mod refs;
 mod unsupported;
 

@@ -26,17 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks at a lock.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A ref that is locked by us: nobody else moves it until this is dropped or published.
-#[derive(Debug)]
-pub(crate) struct LockedRef {
-    path: PathBuf,
-    lock: PathBuf,
-    file: fs::File,
-    current: Option<Oid>,
-    /// Once published, a lock file at that path is somebody else's.
-    published: bool,
-}
-
 impl Repository {
     /// The short name of the branch that the user's checkout is on; `None` when detached.
     pub fn head_branch(&self) -> Result<Option<String>, RefError> {
@@ -130,8 +119,21 @@ impl Repository {
                 expected: Some(expected),
             });
         }
-        // libgit2 compares once more under its lock with the value that was looked up.
-        reference.delete().map_err(failed)
+        if self.is_packed(&name) {
+            // libgit2 compares once more under its lock with the value that was looked up.
+            return reference.delete().map_err(failed);
+        }
+        self.lock_ref(&name)?.delete(expected)
+    }
+
+    /// Whether `packed-refs` names it too; when in doubt it does.
+    fn is_packed(&self, name: &str) -> bool {
+        match fs::read(self.common.join("packed-refs")) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes)
+                .lines()
+                .any(|line| line.ends_with(name)),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// As [`Repository::set_branch`], with a line for an existing reflog.
@@ -161,24 +163,6 @@ impl Repository {
             )?;
         }
         Ok(())
-    }
-
-    /// Takes git's own lock of a ref, and reads the ref beneath it.
-    pub(crate) fn lock_ref(&self, name: &str) -> Result<LockedRef, RefError> {
-        self.refuse_clash(name)?;
-        let path = self.common.join(name);
-        let lock = lock_path(&path);
-        let file = open_lock(name, &path, &lock)?;
-        let mut locked = LockedRef {
-            path,
-            lock,
-            file,
-            current: None,
-            published: false,
-        };
-        // A failure from here on drops the lock file with the value.
-        locked.current = self.ref_target(name)?;
-        Ok(locked)
     }
 
     /// Refuses a name that another ref stands in the way of: `feat` beside `feat/x`, in either order.
@@ -257,43 +241,6 @@ impl Repository {
     }
 }
 
-impl LockedRef {
-    /// Where the ref is, read under the lock; `None`: it does not exist.
-    pub(crate) fn current(&self) -> Option<Oid> {
-        self.current
-    }
-
-    /// Writes the new value and gives the lock back.
-    pub(crate) fn publish(mut self, new: Oid) -> Result<(), RefError> {
-        let failed = |action, path: &Path, source| RefError::File {
-            action,
-            path: path.to_path_buf(),
-            source,
-        };
-        self.file
-            .write_all(format!("{new}\n").as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .map_err(|source| failed("write", &self.lock, source))?;
-        if self.path.is_dir() {
-            remove_empty_folders(&self.path);
-        }
-        fs::rename(&self.lock, &self.path)
-            .map_err(|source| failed("replace", &self.path, source))?;
-        self.published = true;
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        sync_folder(folder).map_err(|source| failed("sync", folder, source))
-    }
-}
-
-impl Drop for LockedRef {
-    fn drop(&mut self) {
-        if !self.published {
-            // A lock that stays is reported to the next user of the ref.
-            let _gone = fs::remove_file(&self.lock);
-        }
-    }
-}
-
 /// Somebody's git holds a lock of refs for a moment now and then; one that stays is told.
 pub(crate) fn patiently<T>(
     mut attempt: impl FnMut() -> Result<T, RefError>,
@@ -303,34 +250,6 @@ pub(crate) fn patiently<T>(
         match attempt() {
             Err(RefError::Locked { .. }) if Instant::now() < until => thread::sleep(PAUSE),
             outcome => return outcome,
-        }
-    }
-}
-
-fn open_lock(name: &str, path: &Path, lock: &Path) -> Result<fs::File, RefError> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    // git removes folders of refs when they are empty, perhaps between our making and using one.
-    let mut attempts = 3;
-    loop {
-        attempts -= 1;
-        let made = fs::create_dir_all(folder);
-        let opened = made.and_then(|()| OpenOptions::new().write(true).create_new(true).open(lock));
-        match opened {
-            Ok(file) => return Ok(file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(RefError::Locked {
-                    name: name.to_owned(),
-                    path: lock.to_path_buf(),
-                });
-            }
-            Err(source) => {
-                return Err(RefError::File {
-                    action: "lock",
-                    path: lock.to_path_buf(),
-                    source,
-                });
-            }
         }
     }
 }
@@ -409,15 +328,4 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     PathBuf::from(lock)
-}
-
-/// Folders of refs stay behind when the refs go; a ref of that name needs them gone.
-fn remove_empty_folders(folder: &Path) {
-    if let Ok(entries) = fs::read_dir(folder) {
-        for entry in entries.flatten() {
-            remove_empty_folders(&entry.path());
-        }
-    }
-    // A folder with something in it stays, and the rename after this says so.
-    let _kept = fs::remove_dir(folder);
 }

@@ -172,6 +172,7 @@ impl Repository {
     }
 
     fn check_locks(&self, name: &str) -> Result<(), RefError> {
+        self.release_left_behind(name)?;
         for path in [name, "packed-refs"] {
             let path = lock_path(&self.common_dir().join(path));
             if fs::symlink_metadata(&path).is_ok() {

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use worktrees::{
-    JournalError, LandError, LandKind, LandPlan, LandStep, MergeStyle, Oid, Recovered, Repository,
+    JournalError, LandError, LandKind, LandPlan, LandStep, MergeStyle, Oid, Recovered, RefError,
+    Repository,
 };
 
-use crate::fixture::{WHEN, read, write};
+use crate::fixture::{Fixture, WHEN, read, write};
 use crate::land::{Case, STEPS};
 
 #[test]
@@ -155,4 +156,41 @@ fn a_strangers_lock_is_not_removed() {
         Recovered::RolledBack
     );
     assert!(case.fixture.repo.join(".git/index.lock").exists());
+}
+
+#[test]
+fn only_a_lock_that_a_dead_process_of_ours_left_is_taken_away() {
+    let fixture = Fixture::with(&[("a", "1\n")]);
+    let base = fixture.commit("base");
+    let repository = fixture.repository();
+    let lock = fixture.repo.join(".git/refs/heads/ours/t1.lock");
+    let make = |bytes: &str| {
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        write(&lock, bytes);
+    };
+    make("locked by airlock\n");
+    repository.set_branch("ours/t1", base, None).unwrap();
+    assert!(!lock.exists());
+    // Somebody's git, also one that has written what it is about to publish.
+    for foreign in ["", &format!("{base}\n")] {
+        make(foreign);
+        repository.release_left_behind("ours/t1").unwrap();
+        assert!(lock.exists(), "{foreign:?}");
+        let refused = repository.delete_ref("refs/heads/ours/t1", base);
+        assert!(
+            matches!(refused, Err(RefError::Locked { .. })),
+            "{refused:?}"
+        );
+        fs::remove_file(&lock).unwrap();
+    }
+    // One of ours that lives.
+    make("locked by airlock\n");
+    let alive = fs::File::open(&lock).unwrap();
+    alive.lock().unwrap();
+    repository.release_left_behind("ours/t1").unwrap();
+    assert!(lock.exists());
+    drop(alive);
+    repository.delete_ref("refs/heads/ours/t1", base).unwrap();
+    assert_eq!(repository.branch_tip("ours/t1").unwrap(), None);
+    assert!(!lock.parent().unwrap().exists(), "empty folders of refs go");
 }
