@@ -233,6 +233,11 @@ impl TaskFolder {
         self.0.join("feedback")
     }
 
+    /// What the room refused.
+    pub fn denials(&self) -> PathBuf {
+        self.0.join(sandbox::DENIALS)
+    }
+
     /// Statement, envelope and report.
     pub fn evidence(&self) -> PathBuf {
         self.0.join("evidence")
