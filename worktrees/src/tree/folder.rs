@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
-use nix::dir::Dir;
+use nix::dir::{Dir, OwningIter};
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
@@ -71,6 +71,14 @@ impl Folder {
             }
         }
         Ok(())
+    }
+
+    /// The names but `.` and `..`, in no order and without holding them all, for who removes and adds meanwhile: a
+    /// name that comes or goes may be given or not.
+    pub(crate) fn each(&self) -> io::Result<Names> {
+        // A fresh description, as above.
+        let entries = Dir::from_fd(openat(&self.0, ".", Self::FLAGS, Mode::empty())?)?;
+        Ok(Names(entries.into_iter()))
     }
 
     /// All names, sorted.
@@ -149,6 +157,28 @@ impl Folder {
             Some(group.into()),
             AtFlags::AT_SYMLINK_NOFOLLOW,
         )?)
+    }
+}
+
+/// The names of a folder, one after another.
+#[derive(Debug)]
+pub(crate) struct Names(OwningIter);
+
+impl Iterator for Names {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.0.next()? {
+                Ok(entry) => {
+                    let name = entry.file_name().to_bytes();
+                    if name != b"." && name != b".." {
+                        return Some(Ok(name.to_vec()));
+                    }
+                }
+                Err(errno) => return Some(Err(errno.into())),
+            }
+        }
     }
 }
 

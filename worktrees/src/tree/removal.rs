@@ -1,6 +1,7 @@
 //! Removing a folder that a task has written: by descriptor, never through a link, never into another
 //! file system, whatever the modes, whatever the depth, and without holding its names in memory.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,13 @@ use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use thiserror::Error;
 
 use super::Folder;
+use super::folder::Names;
 use crate::shown;
 
 /// Only so many names that could not be removed are listed.
 const LISTED: usize = 20;
-/// Folders nested below this are moved up first, so that only so many descriptors are open.
+/// Folders nested below this are moved up first: each level has two descriptors open, and a process is often allowed
+/// no more than 1024.
 const OPEN_LIMIT: usize = 200;
 
 /// Something that could not be removed.
@@ -86,11 +89,42 @@ struct Removal {
     blocked: Vec<Blocked>,
 }
 
+/// A folder that is being emptied. Its names are read once through, with what is removed on the way; only when that
+/// removed something is it read again, since names may be passed over while others go.
 struct Level {
     name: Vec<u8>,
     folder: Folder,
+    names: Names,
+    removed: bool,
     /// Names of this level that stay; they are not tried again.
-    stuck: Vec<Vec<u8>>,
+    stuck: BTreeSet<Vec<u8>>,
+}
+
+impl Level {
+    fn new(name: Vec<u8>, folder: Folder) -> io::Result<Self> {
+        Ok(Self {
+            name,
+            names: folder.each()?,
+            folder,
+            removed: false,
+            stuck: BTreeSet::new(),
+        })
+    }
+
+    /// The next name to be removed; `None` when all that can go is gone.
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            match self.names.next().transpose()? {
+                Some(name) if self.stuck.contains(&name) => {}
+                Some(name) => return Ok(Some(name)),
+                None if self.removed => {
+                    self.removed = false;
+                    self.names = self.folder.each()?;
+                }
+                None => return Ok(None),
+            }
+        }
+    }
 }
 
 /// Removes a folder and everything in it. One that is missing is removed already.
@@ -141,31 +175,51 @@ pub fn remove_tree(path: &Path) -> Result<(), RemoveError> {
 }
 
 impl Removal {
-    /// Goes down into the first folder it meets, removes files on the way, and comes back up.
+    /// Goes down into each folder it meets, removes files on the way, and comes back up.
     fn empty(&mut self, root: Folder) {
-        let mut levels = vec![Level {
-            name: Vec::new(),
-            folder: root,
-            stuck: Vec::new(),
-        }];
-        while let Some(level) = levels.last_mut() {
-            let pass = clear(&level.folder, &level.stuck, self.device);
-            level
-                .stuck
-                .extend(pass.stuck.iter().map(|(name, _)| name.clone()));
-            for (name, reason) in pass.stuck {
-                self.report(&levels, &name, reason);
+        let mut levels = Vec::new();
+        self.enter(&mut levels, Vec::new(), root);
+        loop {
+            let depth = levels.len();
+            let Some(level) = levels.last_mut() else {
+                return;
+            };
+            let name = match level.next() {
+                Ok(Some(name)) => name,
+                Ok(None) => {
+                    self.leave(&mut levels);
+                    continue;
+                }
+                Err(error) => {
+                    // What of it cannot be read cannot be removed; the rest of the tree still can.
+                    level.stuck.insert(b".".to_vec());
+                    self.report(&levels, b".", &error);
+                    self.leave(&mut levels);
+                    continue;
+                }
+            };
+            match remove_or_open(&level.folder, &name, self.device) {
+                Ok(None) => level.removed = true,
+                Ok(Some(folder)) if depth < OPEN_LIMIT => {
+                    self.enter(&mut levels, name, folder);
+                }
+                Ok(Some(_)) => self.lift(&mut levels, &name),
+                Err(error) => {
+                    level.stuck.insert(name.clone());
+                    self.report(&levels, &name, &error);
+                }
             }
-            match pass.next {
-                Some((name, folder)) if levels.len() < OPEN_LIMIT => levels.push(Level {
-                    name,
-                    folder,
-                    stuck: Vec::new(),
-                }),
-                Some((name, _)) => self.lift(&mut levels, &name),
-                // Names may be passed over while others are removed: only a pass that removes nothing is the last.
-                None if pass.removed => {}
-                None => self.leave(&mut levels),
+        }
+    }
+
+    fn enter(&mut self, levels: &mut Vec<Level>, name: Vec<u8>, folder: Folder) {
+        match Level::new(name.clone(), folder) {
+            Ok(level) => levels.push(level),
+            Err(error) => {
+                if let Some(above) = levels.last_mut() {
+                    above.stuck.insert(name.clone());
+                }
+                self.report(levels, &name, &error);
             }
         }
     }
@@ -177,12 +231,15 @@ impl Removal {
             return;
         };
         if !done.stuck.is_empty() {
-            above.stuck.push(done.name);
+            above.stuck.insert(done.name);
             return;
         }
-        if let Err(error) = above.folder.remove_folder(&done.name) {
-            above.stuck.push(done.name.clone());
-            self.report(levels, &done.name, error.to_string());
+        match above.folder.remove_folder(&done.name) {
+            Ok(()) => above.removed = true,
+            Err(error) => {
+                above.stuck.insert(done.name.clone());
+                self.report(levels, &done.name, &error);
+            }
         }
     }
 
@@ -197,17 +254,24 @@ impl Removal {
             if self.root.has(above.as_bytes()).unwrap_or(false) {
                 continue;
             }
-            let moved = nix::fcntl::renameat(&level.folder, name, &self.root, above.as_str());
-            if let Err(error) = moved {
-                level.stuck.push(name.to_vec());
-                let reason = error.to_string();
-                self.report(levels, name, reason);
+            match nix::fcntl::renameat(&level.folder, name, &self.root, above.as_str()) {
+                Ok(()) => {
+                    level.removed = true;
+                    // It may have been read past already up there.
+                    if let Some(top) = levels.first_mut() {
+                        top.removed = true;
+                    }
+                }
+                Err(error) => {
+                    level.stuck.insert(name.to_vec());
+                    self.report(levels, name, &error.into());
+                }
             }
             return;
         }
     }
 
-    fn report(&mut self, levels: &[Level], name: &[u8], reason: String) {
+    fn report(&mut self, levels: &[Level], name: &[u8], reason: &io::Error) {
         self.count += 1;
         if self.blocked.len() < LISTED {
             let mut path = Vec::new();
@@ -218,40 +282,10 @@ impl Removal {
             path.extend_from_slice(name);
             self.blocked.push(Blocked {
                 path: shown(&path),
-                reason,
+                reason: reason.to_string(),
             });
         }
     }
-}
-
-/// What one reading of a folder came to.
-#[derive(Default)]
-struct Pass {
-    removed: bool,
-    /// Names that must stay, and why.
-    stuck: Vec<(Vec<u8>, String)>,
-    next: Option<(Vec<u8>, Folder)>,
-}
-
-/// Removes the files of a folder until it meets a folder, which it opens.
-fn clear(folder: &Folder, known: &[Vec<u8>], device: u64) -> Pass {
-    let mut pass = Pass::default();
-    let read = folder.each_name(|name| {
-        if pass.next.is_some() || known.iter().any(|stuck| stuck == name) {
-            return Ok(());
-        }
-        match remove_or_open(folder, name, device) {
-            Ok(Some(inner)) => pass.next = Some((name.to_vec(), inner)),
-            Ok(None) => pass.removed = true,
-            Err(error) => pass.stuck.push((name.to_vec(), error.to_string())),
-        }
-        Ok(())
-    });
-    if let Err(error) = read {
-        pass.removed = false;
-        pass.stuck.push((b".".to_vec(), error.to_string()));
-    }
-    pass
 }
 
 /// `None`: the name is gone. A folder is opened instead.
