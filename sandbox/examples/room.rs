@@ -86,6 +86,7 @@ fn run(folder: &Path, argv: Vec<OsString>, spec: &RoomSpec, times: u32) -> Resul
             pids: 256,
             ..Limits::default()
         },
+        denials: folder.join("deny.ndjson"),
         stdin: Vec::new(),
     };
     let room = Room::open(spec)?;

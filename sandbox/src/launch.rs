@@ -1,4 +1,5 @@
-//! From a forked child to the command: session, limits, Landlock, folder, exec; and what stopped it on the way.
+//! From a forked child to the command: session, limits, Landlock, system call filter, folder, exec; and what stopped it
+//! on the way.
 //!
 //! Must never leave the command a descriptor beyond standard input, output and error.
 
@@ -22,6 +23,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::seccomp::{self, Arch, Form, Instruction};
 use crate::spec::Limits;
 use crate::sys::{self, Fork};
 use crate::wire;
@@ -72,14 +74,18 @@ impl Failure {
     }
 }
 
-/// Forks and executes; waits until the command runs or has failed to.
-pub(crate) fn spawn(launch: &Launch) -> Result<Pid, Failure> {
+/// Forks and executes; waits until the command runs or has failed to. In a room the new process gives the descriptor
+/// on which its refused calls are told to `telling`, where this kernel has such descriptors.
+pub(crate) fn spawn(
+    launch: &Launch,
+    telling: impl FnOnce(OwnedFd) -> Option<()>,
+) -> Result<Pid, Failure> {
     let pipe = nix::unistd::pipe2(OFlag::O_CLOEXEC);
     let (from, to) = pipe.map_err(|errno| Failure::new("make a pipe", errno))?;
     let parent = nix::unistd::getpid();
     match sys::fork().map_err(|errno| Failure::new("fork", errno))? {
         Fork::Child => {
-            let failure = become_command(launch, parent);
+            let failure = become_command(launch, parent, telling);
             let text = serde_json::to_vec(&failure).unwrap_or_default();
             // If the parent does not hear it, it sees a child that ended with 127.
             drop(File::from(to).write_all(&text));
@@ -111,14 +117,22 @@ fn heard(from: OwnedFd) -> Option<Failure> {
 }
 
 /// Returns only when it failed.
-fn become_command(launch: &Launch, parent: Pid) -> Failure {
-    match prepare(launch, parent) {
+fn become_command(
+    launch: &Launch,
+    parent: Pid,
+    telling: impl FnOnce(OwnedFd) -> Option<()>,
+) -> Failure {
+    match prepare(launch, parent, telling) {
         Ok(()) => execute(launch),
         Err(failure) => failure,
     }
 }
 
-fn prepare(launch: &Launch, parent: Pid) -> Result<(), Failure> {
+fn prepare(
+    launch: &Launch,
+    parent: Pid,
+    telling: impl FnOnce(OwnedFd) -> Option<()>,
+) -> Result<(), Failure> {
     nix::unistd::setsid().map_err(|errno| Failure::new("begin a session", errno))?;
     default_signals().map_err(|errno| Failure::new("reset signals", errno))?;
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
@@ -137,8 +151,44 @@ fn prepare(launch: &Launch, parent: Pid) -> Result<(), Failure> {
         nix::sys::prctl::set_no_new_privs()
             .map_err(|errno| Failure::new("give up new privileges", errno))?;
         restrict(confinement).map_err(|_refused| Failure::new("apply Landlock", Errno::EPERM))?;
+        filter(telling)?;
     }
     Ok(())
+}
+
+/// The system call filter, the last wall before the command. A listener that nobody takes is not kept open: without
+/// one every call on the list still fails, only with another number and untold.
+fn filter(telling: impl FnOnce(OwnedFd) -> Option<()>) -> Result<(), Failure> {
+    if sys::notices_fit() {
+        let listener = sys::load_filter(&instructions(Form::Telling)?, true);
+        // Refused where an outer sandbox listens already, or by an old kernel: then nothing is told.
+        if let Ok(Some(listener)) = listener {
+            telling(listener);
+            return Ok(());
+        }
+    }
+    filter_whole()
+}
+
+/// The whole list, answered by the kernel, for this process and those it starts.
+pub(crate) fn filter_whole() -> Result<(), Failure> {
+    let loaded = sys::load_filter(&instructions(Form::Whole)?, false);
+    let fault = |error: std::io::Error| {
+        let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+        Failure::new("load the system call filter", errno)
+    };
+    loaded.map(drop).map_err(fault)
+}
+
+fn instructions(form: Form) -> Result<Vec<nix::libc::sock_filter>, Failure> {
+    let arch = Arch::current().ok_or_else(|| {
+        Failure::new(
+            "choose a system call filter for this machine",
+            Errno::ENOSYS,
+        )
+    })?;
+    let program = seccomp::program(arch, form);
+    Ok(program.into_iter().map(Instruction::raw).collect())
 }
 
 /// Signals as a fresh program expects them, whatever our parents ignored or blocked.

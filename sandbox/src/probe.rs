@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::denial::{DENIALS, Denials};
 use crate::error::{RoomError, Unavailable};
 use crate::outcome::{Exit, Outcome};
 use crate::spec::{JobSpec, Limits, Net, RoomSpec};
@@ -52,10 +53,12 @@ pub fn probe() -> Result<Walls, Unavailable> {
     let version = version(&path);
     let folder = Scratch::new()?;
     let seen = look(&folder.0)?;
+    // The trial command makes a call that every room refuses.
+    let told = Denials::read(&folder.0.join(DENIALS)).is_ok_and(|denials| denials.total() > 0);
     Ok(Walls {
         bwrap: path,
         version,
-        walls: walls(&seen),
+        walls: walls(&seen, told),
     })
 }
 
@@ -95,6 +98,7 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
         grace_ms: 0,
         output_cap: 1 << 20,
         limits: Limits::default(),
+        denials: folder.join(DENIALS),
         stdin: Vec::new(),
     };
     let opened = Room::open(&room).map_err(unavailable)?;
@@ -128,7 +132,7 @@ fn unavailable(error: RoomError) -> Unavailable {
     }
 }
 
-fn walls(seen: &str) -> Vec<Wall> {
+fn walls(seen: &str, told: bool) -> Vec<Wall> {
     let mut parts = seen.split("==\n");
     let status = parts.next().unwrap_or_default();
     let network = parts.next().unwrap_or_default();
@@ -177,6 +181,15 @@ fn walls(seen: &str) -> Vec<Wall> {
             "system call filter",
             filter == "2",
             format!("seccomp mode {filter}"),
+        ),
+        on(
+            "refused calls are recorded",
+            told,
+            if told {
+                "the keeper is told of each (seccomp user notification)".into()
+            } else {
+                "refused all the same; this kernel, or a sandbox around this one, does not let us be told".into()
+            },
         ),
         landlock(),
         root_drop(field("Uid").unwrap_or_default().as_str()),

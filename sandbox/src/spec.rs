@@ -101,6 +101,9 @@ pub struct JobSpec {
     pub output_cap: u64,
     /// Limits on the job's processes.
     pub limits: Limits,
+    /// Where the keeper appends what the job was refused: `deny.ndjson` of the task.
+    #[serde(with = "wire::path")]
+    pub denials: PathBuf,
     /// Given on standard input, then end of file; empty is `/dev/null`.
     pub stdin: Vec<u8>,
 }

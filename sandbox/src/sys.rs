@@ -4,7 +4,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "fork, raw descriptors and three system calls have no safe wrapper"
+    reason = "fork, raw descriptors and four system calls have no safe wrapper"
 )]
 
 use std::ffi::c_int;
@@ -133,4 +133,100 @@ pub(crate) fn landlock_version() -> i64 {
     let answer =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, VERSION) };
     answer.max(0)
+}
+
+/// Loads a system call filter for this thread and all that it will start. With `listen` the answer is the descriptor
+/// on which the calls are told that the filter leaves to its holder.
+pub(crate) fn load_filter(
+    filter: &[libc::sock_filter],
+    listen: bool,
+) -> io::Result<Option<OwnedFd>> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(filter.len()).map_err(io::Error::other)?,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    let flags = if listen {
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+    } else {
+        0
+    };
+    // SAFETY: the kernel only reads `program` and the `len` instructions that it points to, all alive.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if !listen {
+        return Ok(None);
+    }
+    let number = RawFd::try_from(answer).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(number) }))
+}
+
+/// Whether the kernel's notices of refused calls are of the size that we know: a larger one would not fit.
+pub(crate) fn notices_fit() -> bool {
+    let mut sizes = libc::seccomp_notif_sizes {
+        seccomp_notif: 0,
+        seccomp_notif_resp: 0,
+        seccomp_data: 0,
+    };
+    // SAFETY: the kernel writes three numbers into `sizes`.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_NOTIF_SIZES,
+            0,
+            &raw mut sizes,
+        )
+    };
+    answer == 0
+        && usize::from(sizes.seccomp_notif) == size_of::<libc::seccomp_notif>()
+        && usize::from(sizes.seccomp_notif_resp) == size_of::<libc::seccomp_notif_resp>()
+}
+
+/// The next call that waits for an answer. Waits for one when there is none: only after a poll.
+pub(crate) fn next_told(listener: BorrowedFd<'_>) -> io::Result<libc::seccomp_notif> {
+    // SAFETY: plain numbers; all zero is a valid value, and what the kernel asks for.
+    let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one notice, whose size was compared before the listener was made.
+    let answer = unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_RECV,
+            &raw mut notice,
+        )
+    };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(notice)
+}
+
+/// Lets the call with this notice fail with `errno`.
+pub(crate) fn refuse_told(listener: BorrowedFd<'_>, id: u64, errno: i32) -> io::Result<()> {
+    let mut response = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error: -errno,
+        flags: 0,
+    };
+    // SAFETY: the kernel reads one answer.
+    let answer = unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SEND,
+            &raw mut response,
+        )
+    };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }

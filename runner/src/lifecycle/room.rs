@@ -98,6 +98,7 @@ impl Life<'_> {
                 fsize: spec.bounds.file_size,
                 ..Limits::default()
             },
+            denials: self.folder().denials(),
             stdin: Vec::new(),
         }
     }

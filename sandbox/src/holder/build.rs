@@ -13,10 +13,10 @@ use crate::bwrap::WARDEN;
 use crate::environment::HOME;
 use crate::error::Fault;
 use crate::policy::{Bind, Source};
-use crate::seccomp::{Arch, room_filter};
+use crate::seccomp::{self, Arch, Form};
 use crate::spec::RoomSpec;
 
-/// Where jobs find the system call filter to load.
+/// Where bubblewrap finds the part of the system call filter that it loads.
 pub(crate) const FILTER: &str = "/run/airlock/filter";
 const GIT: &str = "/run/airlock/git";
 const SHARED_MEMORY: u64 = 64 << 20;
@@ -137,7 +137,8 @@ fn own_folder(image: &Image, taken: &Everything) -> Result<(), Fault> {
             nix::errno::Errno::ENOSYS,
         )
     })?;
-    write(Path::new(FILTER), &room_filter(arch), 0o644)?;
+    let filter = seccomp::bytes(arch, Form::Below);
+    write(Path::new(FILTER), &filter, 0o644)?;
     if let Some(shadow) = &taken.shadow {
         image.mount(&shadow.mount, Path::new(GIT), Kind::Folder)?;
     }

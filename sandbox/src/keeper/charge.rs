@@ -5,7 +5,7 @@
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{OFlag, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::KeeperSpec;
 use super::enter::{self, Baggage};
+use super::refusals::Refusals;
 use crate::diagnose::{self, Symptom};
 use crate::error::Fault;
 use crate::herd::{AlreadyStopped, Herd};
@@ -43,6 +44,8 @@ pub(crate) enum Happening {
     Signalled(i32),
     Frozen(bool),
     Thawed,
+    /// The filter refused a call of this name.
+    Refused(&'static str),
     /// Nobody is left.
     Gone,
 }
@@ -62,6 +65,7 @@ pub(crate) struct Confined {
     alive: bool,
     warden: Option<OwnedFd>,
     nonce: String,
+    refusals: Option<Refusals>,
 }
 
 #[derive(Debug)]
@@ -96,8 +100,17 @@ impl Charge {
                 .into_iter()
                 .flatten()
                 .map(OwnedFd::as_fd)
+                .chain(confined.refusals.as_ref().and_then(Refusals::descriptor))
                 .collect(),
             Self::Bare(_) => Vec::new(),
+        }
+    }
+
+    /// When there is something to do without anything becoming readable.
+    pub(crate) fn wakes_at(&self) -> Option<Instant> {
+        match self {
+            Self::Confined(confined) => confined.refusals.as_ref()?.rests_until(),
+            Self::Bare(_) => None,
         }
     }
 
@@ -245,6 +258,7 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
             alive: true,
             warden: None,
             nonce,
+            refusals: None,
         }),
     }
 }
@@ -266,6 +280,7 @@ impl Confined {
         while let Some(report) = self.receive() {
             happenings.push(match report {
                 Report::Hello => Happening::Up,
+                Report::Telling => continue,
                 Report::Started => Happening::Started,
                 Report::NotStarted { failure } => Happening::NotStarted(failure.reason()),
                 Report::Exited { code } => Happening::Exited(code),
@@ -273,6 +288,9 @@ impl Confined {
                 Report::Frozen { done } => Happening::Frozen(done),
                 Report::Thawed => Happening::Thawed,
             });
+        }
+        if let Some(refusals) = &mut self.refusals {
+            happenings.extend(refusals.answer().into_iter().map(Happening::Refused));
         }
         // After the reports: bubblewrap ends last.
         if self.alive && reaped(self.bwrap).is_some() {
@@ -286,32 +304,35 @@ impl Confined {
 
     fn receive(&mut self) -> Option<Report> {
         let mut buffer = vec![0; 64 << 10];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut space =
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1), ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut words = [IoSliceMut::new(&mut buffer)];
         let control = self.control.as_ref()?;
-        let got =
-            match rustix::net::recvmsg(control, &mut words, &mut ancillary, RecvFlags::DONTWAIT) {
-                Ok(got) if got.bytes > 0 => got,
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return None,
-                Ok(_) | Err(_) => {
-                    self.control = None;
-                    return None;
-                }
-            };
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let got = match rustix::net::recvmsg(control, &mut words, &mut ancillary, flags) {
+            Ok(got) if got.bytes > 0 => got,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return None,
+            Ok(_) | Err(_) => {
+                self.control = None;
+                return None;
+            }
+        };
         let message: Message = serde_json::from_slice(buffer.get(..got.bytes)?).ok()?;
         if message.nonce != self.nonce {
             return None;
         }
-        if matches!(message.report, Report::Hello) {
-            let sender = ancillary.drain().find_map(|extra| {
-                let RecvAncillaryMessage::ScmCredentials(sender) = extra else {
-                    return None;
-                };
-                Some(sender.pid)
-            });
-            // The warden waits for our word with its end open: its pid cannot be another's.
-            self.warden = rustix::process::pidfd_open(sender?, PidfdFlags::empty()).ok();
+        for extra in ancillary.drain() {
+            match (&message.report, extra) {
+                // The warden waits for our word with its end open: its pid cannot be another's.
+                (Report::Hello, RecvAncillaryMessage::ScmCredentials(sender)) => {
+                    self.warden = rustix::process::pidfd_open(sender.pid, PidfdFlags::empty()).ok();
+                }
+                (Report::Telling, RecvAncillaryMessage::ScmRights(mut sent)) => {
+                    self.refusals = sent.next().and_then(Refusals::new);
+                }
+                _ => {}
+            }
         }
         Some(message.report)
     }
@@ -380,7 +401,7 @@ fn bare(spec: &KeeperSpec, streams: &Streams) -> Result<Bare, Fault> {
     nix::unistd::dup2_stdin(&streams.input).map_err(fault)?;
     nix::unistd::dup2_stdout(&streams.output).map_err(fault)?;
     nix::unistd::dup2_stderr(&streams.output).map_err(fault)?;
-    let spawned = launch::spawn(&launch_of(spec, None));
+    let spawned = launch::spawn(&launch_of(spec, None), |_none_without_a_room| None);
     // The keeper itself must not keep the output open.
     let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(fault)?;
     nix::unistd::dup2_stdin(&null).map_err(fault)?;

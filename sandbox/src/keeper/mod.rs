@@ -7,6 +7,7 @@ mod charge;
 mod enter;
 mod finish;
 mod output;
+mod refusals;
 mod serve;
 mod tend;
 

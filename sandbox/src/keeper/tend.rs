@@ -14,7 +14,8 @@ use nix::sys::stat::Mode;
 use super::charge::{Charge, Happening, Streams};
 use super::output::Log;
 use super::serve::{Order, Reply, Server};
-use super::{KeeperAnswer, KeeperSpec, Teller, enter, file_name};
+use super::{KeeperAnswer, KeeperSpec, Teller, enter, file_name, refusals};
+use crate::denial::{Denial, DenialKind, DenialLog};
 use crate::error::Fault;
 use crate::meta::{JobState, Meta, now_ms};
 use crate::outcome::Exit;
@@ -54,6 +55,7 @@ pub(super) struct Tending<'job> {
     pub(super) meta: Meta,
     pub(super) teller: &'job mut Teller,
     pub(super) log: Option<Log>,
+    denials: DenialLog,
     pub(super) charge: Charge,
     pub(super) server: Server,
     signals: SignalFd,
@@ -95,6 +97,7 @@ pub(crate) fn tend(spec: &KeeperSpec, meta: Meta, teller: &mut Teller) -> Result
         meta,
         teller,
         log: Some(log),
+        denials: DenialLog::new(&job.denials),
         charge,
         server,
         signals,
@@ -212,6 +215,7 @@ impl Tending<'_> {
             Phase::Running if self.frozen.is_some() => None,
             Phase::Running => self.deadline,
         };
+        let next = next.into_iter().chain(self.charge.wakes_at()).min();
         let Some(next) = next else {
             return PollTimeout::NONE;
         };
@@ -288,6 +292,7 @@ impl Tending<'_> {
                 self.command_ended();
             }
             Happening::Frozen(done) => self.froze(done),
+            Happening::Refused(name) => self.refused(name),
             Happening::Thawed => {
                 let frozen = self.frozen.take();
                 if let (Some(since), Some(deadline)) = (frozen, self.deadline) {
@@ -303,6 +308,12 @@ impl Tending<'_> {
                 while self.take_output() {}
             }
         }
+    }
+
+    fn refused(&mut self, call: &str) {
+        let job = Some(self.job.job.as_str());
+        let denial = Denial::now(job, DenialKind::Syscall, call, refusals::RULE);
+        self.denials.note(denial);
     }
 
     fn froze(&mut self, done: bool) {

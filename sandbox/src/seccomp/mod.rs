@@ -1,9 +1,16 @@
-//! The room's system call filter: a deny list, compiled to the kernel's bytecode for bubblewrap to load.
+//! The room's system call filter: a deny list, compiled to the kernel's bytecode. bubblewrap loads the part that may
+//! stand below the rest; the rest is loaded between fork and exec of the command, where it can tell the keeper of each
+//! refusal, and by the warden for itself.
 //!
 //! Must never compare 64 bits of an argument that the kernel reads as 32: a high bit would dodge the rule.
 
+mod answer;
 mod assemble;
 mod table;
 
-pub(crate) use assemble::room_filter;
+pub(crate) use answer::{Attempt, errno, name};
+pub(crate) use assemble::{Form, Instruction, bytes, program};
 pub(crate) use table::Arch;
+
+#[cfg(test)]
+mod tests;

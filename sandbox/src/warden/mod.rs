@@ -19,7 +19,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use rustix::process::WaitOptions;
 
-pub(crate) use protocol::{Message, Order, Report, WardenSpec, nonce, send};
+pub(crate) use protocol::{Message, Order, Report, WardenSpec, nonce, send, send_with};
 
 use crate::herd::{AlreadyStopped, Herd};
 use crate::{launch, sys};
@@ -148,9 +148,19 @@ impl Warden {
     }
 
     fn start(&mut self) -> Option<()> {
-        match launch::spawn(&self.spec.launch) {
+        let telling = |listener: OwnedFd| {
+            let message = Message {
+                nonce: self.spec.nonce.clone(),
+                report: Report::Telling,
+            };
+            send_with(&self.control, &message, listener)
+        };
+        match launch::spawn(&self.spec.launch, telling) {
             Ok(main) => {
                 self.main = Some(main);
+                // From here on somebody else is inside: the list counts for this process too. It could not before,
+                // since the command's process would have had it from us, and would tell nothing.
+                launch::filter_whole().ok()?;
                 // The output ends with the command and what it left, not with us.
                 silence()?;
                 self.report(Report::Started)

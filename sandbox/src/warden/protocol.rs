@@ -2,9 +2,12 @@
 //!
 //! Must never grow a message that does not fit a datagram: the command travels in a file of its own.
 
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _};
 
 use nix::sys::socket::{MsgFlags, recv, send as send_bytes};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +39,8 @@ pub(crate) struct Message {
 pub(crate) enum Report {
     /// The walls stand; nothing has been executed.
     Hello,
+    /// Comes with the descriptor on which refused calls are told, from the command's process before it is the command.
+    Telling,
     /// The command was executed.
     Started,
     NotStarted {
@@ -78,6 +83,24 @@ pub(crate) enum Order {
 pub(crate) fn send(socket: impl AsFd, message: &impl Serialize) -> Option<()> {
     let bytes = serde_json::to_vec(message).ok()?;
     let sent = send_bytes(socket.as_fd().as_raw_fd(), &bytes, MsgFlags::MSG_NOSIGNAL).ok()?;
+    (sent == bytes.len()).then_some(())
+}
+
+/// Sends one message with a descriptor; `None` when the other end is gone.
+pub(crate) fn send_with(
+    socket: impl AsFd,
+    message: &impl Serialize,
+    descriptor: impl AsFd,
+) -> Option<()> {
+    let bytes = serde_json::to_vec(message).ok()?;
+    let descriptors = [descriptor.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return None;
+    }
+    let words = [IoSlice::new(&bytes)];
+    let sent = rustix::net::sendmsg(socket, &words, &mut ancillary, SendFlags::NOSIGNAL).ok()?;
     (sent == bytes.len()).then_some(())
 }
 

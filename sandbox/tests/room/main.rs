@@ -14,6 +14,7 @@ mod judge;
 mod keep;
 mod place;
 mod runner;
+mod told;
 mod view;
 mod walls;
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             keep::TESTS,
             place::TESTS,
             judge::TESTS,
+            told::TESTS,
         ],
         &args,
     )

@@ -129,8 +129,13 @@ impl Task {
             grace_ms: 300,
             output_cap: 1 << 20,
             limits: Limits::default(),
+            denials: self.denials(),
             stdin: Vec::new(),
         }
+    }
+
+    pub(crate) fn denials(&self) -> PathBuf {
+        self.folder.path().join(sandbox::DENIALS)
     }
 
     pub(crate) fn script(&self, name: &str, script: &str) -> JobSpec {
