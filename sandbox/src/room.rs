@@ -21,7 +21,7 @@ use crate::holder::{self, HolderAnswer, HolderSpec};
 use crate::identity::Identity;
 use crate::keeper::{KeeperAnswer, KeeperSpec};
 use crate::lock::HeldLock;
-use crate::spec::{JobSpec, Net, RoomSpec};
+use crate::spec::{JobSpec, RoomSpec};
 use crate::{bwrap, durable, wire};
 
 /// Longest name of a task and a job together: their socket's address must fit 108 bytes.
@@ -80,7 +80,7 @@ impl Room {
                     .map_err(|error| build("look at the holder", &spec.locks, error))?,
                 account,
                 bwrap,
-                own_network: spec.net == Net::None,
+                own_network: spec.net.is_own(),
                 writable,
             },
             pipe: Some(pipe),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::egress::Policy;
 use crate::wire;
 
 /// The room of one task. All paths are absolute paths of the host.
@@ -68,13 +69,28 @@ pub struct GitView {
 }
 
 /// What a room can reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
     /// A network namespace with loopback only, shared by the jobs of the task.
     None,
+    /// The same, with one way out: the socket [`crate::egress::SOCKET`] in this folder, on which a proxy listens.
+    Proxied {
+        /// The folder; all that is in it can be reached by the room.
+        #[serde(with = "wire::path")]
+        folder: PathBuf,
+        /// What the proxy lets through, for the names that the room knows. The proxy decides.
+        policy: Policy,
+    },
     /// The host's network: not confined.
     Host,
+}
+
+impl Net {
+    /// Whether the room has a network namespace of its own.
+    pub(crate) fn is_own(&self) -> bool {
+        !matches!(self, Self::Host)
+    }
 }
 
 /// One job: a process tree in a room, or without one.

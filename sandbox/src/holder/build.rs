@@ -13,6 +13,7 @@ use crate::bwrap::WARDEN;
 use crate::environment::HOME;
 use crate::error::Fault;
 use crate::policy::{Bind, Source};
+use crate::relay;
 use crate::seccomp::{self, Arch, Form};
 use crate::spec::RoomSpec;
 
@@ -145,6 +146,9 @@ fn own_folder(image: &Image, taken: &Everything) -> Result<(), Fault> {
     for (index, objects) in taken.objects.iter().enumerate() {
         let path = format!("/run/airlock/objects/{index}");
         image.mount(&objects.mount, Path::new(&path), Kind::Folder)?;
+    }
+    if let Some(proxy) = &taken.proxy {
+        image.mount(&proxy.mount, Path::new(relay::FOLDER), Kind::Folder)?;
     }
     image.mount(
         &taken.feedback.mount,

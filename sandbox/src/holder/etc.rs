@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::take::{self, Show, Taken};
 use crate::account::Account;
+use crate::egress;
 use crate::environment::HOME;
 use crate::error::Fault;
 use crate::spec::Net;
@@ -58,7 +59,7 @@ pub(super) struct Etc {
     pub(super) folders: Vec<(String, Taken)>,
 }
 
-pub(super) fn read(net: Net, account: Account) -> Result<Etc, Fault> {
+pub(super) fn read(net: &Net, account: Account) -> Result<Etc, Fault> {
     let mut files = written(net, account);
     files.extend(
         FILES
@@ -77,7 +78,7 @@ pub(super) fn read(net: Net, account: Account) -> Result<Etc, Fault> {
     Ok(Etc { files, folders })
 }
 
-fn written(net: Net, account: Account) -> Vec<(String, Vec<u8>)> {
+fn written(net: &Net, account: Account) -> Vec<(String, Vec<u8>)> {
     let (uid, gid) = account.inside();
     let passwd = format!(
         "root:x:0:0:root:/root:/bin/sh\nagent:x:{uid}:{gid}:agent:{HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
@@ -86,6 +87,10 @@ fn written(net: Net, account: Account) -> Vec<(String, Vec<u8>)> {
     let own_hosts = "127.0.0.1 localhost airlock\n::1 localhost ip6-localhost ip6-loopback\n";
     let (hosts, resolver) = match net {
         Net::None => (None, None),
+        Net::Proxied { policy, .. } => {
+            let named = egress::hosts_lines(policy);
+            (Some(format!("{own_hosts}{named}").into()), None)
+        }
         Net::Host => (copied("hosts"), copied("resolv.conf")),
     };
     let lookup = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\nrpc: files\n";
@@ -133,7 +138,7 @@ mod tests {
             gid: 4712,
             drop_root: false,
         };
-        let files = written(Net::None, account);
+        let files = written(&Net::None, account);
         let of = |name: &str| {
             let found = files.iter().find(|(file, _)| file == name).unwrap();
             String::from_utf8(found.1.clone()).unwrap()

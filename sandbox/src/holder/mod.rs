@@ -2,7 +2,8 @@
 //!
 //! It takes what the room shows from the host, gives up root, makes user, mount and network namespaces, builds the
 //! tree on a fresh root and throws the host's root away; then it waits until nobody holds the task's pipe any more.
-//! Jobs join its namespaces. Must never run a command, and must never keep a descriptor of the host but its lock.
+//! Jobs join its namespaces. It starts the relay to the proxy where the room has one. Must never run a command, and must
+//! never keep a descriptor of the host but its lock.
 
 pub(crate) mod build;
 mod etc;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::Account;
 use crate::error::Fault;
 use crate::lock::HeldLock;
+use crate::relay::Relay;
 use crate::spec::{Net, RoomSpec};
 use crate::{diagnose, sys};
 
@@ -94,6 +96,8 @@ struct Held {
     pipe: File,
     /// Held as long as this process lives.
     _lock: HeldLock,
+    /// The way to the proxy, as long as this process lives.
+    relay: Option<Relay>,
 }
 
 impl Held {
@@ -113,7 +117,7 @@ impl Held {
 }
 
 fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
-    let held = hold(&spec.room)?;
+    let mut held = hold(&spec.room)?;
     let plan = crate::policy::plan(&spec.room)?;
     let account = spec.account;
     let early = if account.drop_root {
@@ -130,12 +134,15 @@ fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
     } else {
         None
     };
-    separate(account, spec.room.net)?;
+    separate(account, &spec.room.net)?;
     let taken = match early {
         Some(taken) => taken,
         None => take::all(&spec.room, &plan, account)?,
     };
     let writable = build::room(&spec.room, &taken)?;
+    if let Net::Proxied { policy, .. } = &spec.room.net {
+        held.relay = Some(Relay::start(&spec.room.task, policy)?);
+    }
     Ok((writable, held))
 }
 
@@ -154,6 +161,7 @@ fn hold(room: &RoomSpec) -> Result<Held, Fault> {
     Ok(Held {
         pipe: File::from(pipe),
         _lock: lock,
+        relay: None,
     })
 }
 
@@ -168,9 +176,9 @@ fn give_up_root(account: Account) -> Result<(), Fault> {
 }
 
 /// Makes the namespaces and becomes their master.
-fn separate(account: Account, net: Net) -> Result<(), Fault> {
+fn separate(account: Account, net: &Net) -> Result<(), Fault> {
     let mut flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
-    if net == Net::None {
+    if net.is_own() {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     nix::sched::unshare(flags)
@@ -186,7 +194,7 @@ fn separate(account: Account, net: Net) -> Result<(), Fault> {
             refused(&format!("write {file}"), error.raw_os_error().unwrap_or(0))
         })?;
     }
-    if net == Net::None {
+    if net.is_own() {
         loopback()?;
     }
     Ok(())

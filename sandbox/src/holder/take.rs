@@ -16,7 +16,7 @@ use super::{etc, own};
 use crate::account::Account;
 use crate::error::Fault;
 use crate::policy::{Bind, Source};
-use crate::spec::RoomSpec;
+use crate::spec::{Net, RoomSpec};
 use crate::{diagnose, sys};
 
 /// A mount without a place, to be attached once.
@@ -58,6 +58,8 @@ pub(super) struct Everything {
     pub(super) bg: Taken,
     pub(super) sub: Taken,
     pub(super) feedback: Taken,
+    /// The folder of the proxy's socket.
+    pub(super) proxy: Option<Taken>,
     /// Whether `.bg` and `.sub` exist in the tree to be mounted over.
     pub(super) has_views: bool,
     /// The plan; `None` where the source is in the tree and is taken when the tree stands.
@@ -91,7 +93,7 @@ pub(super) fn all(room: &RoomSpec, plan: &[Bind], account: Account) -> Result<Ev
     Ok(Everything {
         system,
         links,
-        etc: etc::read(room.net, account)?,
+        etc: etc::read(&room.net, account)?,
         devices,
         proc: take(Path::new("/proc"), Show::AsIs)?,
         program: program(account)?,
@@ -101,6 +103,10 @@ pub(super) fn all(room: &RoomSpec, plan: &[Bind], account: Account) -> Result<Ev
         bg: take(&room.bg, Show::ReadOnly)?,
         sub: take(&room.sub, Show::ReadOnly)?,
         feedback: take(&room.feedback, Show::ReadOnly)?,
+        proxy: match &room.net {
+            Net::Proxied { folder, .. } => Some(take(folder, Show::ReadOnly)?),
+            Net::None | Net::Host => None,
+        },
         has_views,
         binds: binds(room, plan)?,
     })
