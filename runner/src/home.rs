@@ -238,6 +238,11 @@ impl TaskFolder {
         self.0.join(sandbox::DENIALS)
     }
 
+    /// The folder of the proxy's socket: the room reaches all that is in it.
+    pub fn proxy(&self) -> PathBuf {
+        self.0.join("proxy")
+    }
+
     /// Statement, envelope and report.
     pub fn evidence(&self) -> PathBuf {
         self.0.join("evidence")

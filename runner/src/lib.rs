@@ -24,6 +24,7 @@ pub mod itself;
 pub mod judging;
 pub mod keyring;
 pub mod lifecycle;
+pub mod net;
 pub mod place;
 pub mod protected;
 pub mod reporter;

@@ -239,7 +239,7 @@ impl Form {
             "allow_unconfined" => self.allow_unconfined = entry.some()?,
             "isolation" => self.isolation = entry.read(words::isolation)?,
             "isolation_mode" => self.isolation_mode = entry.read(words::isolation)?,
-            "net" => self.net = entry.read(words::net)?,
+            "net" => self.net = net(entry)?,
             "ro" => self.ro = entry.value()?,
             "rw" => self.rw = entry.value()?,
             "allow" => self.allow = entry.value()?,
@@ -392,6 +392,24 @@ fn merge<'de, A: MapAccess<'de>>(entry: &mut Entry<'_, A>) -> Result<Option<Merg
             Ok(Some(Merge::In(style)))
         }
     }
+}
+
+/// One word, or a list of what is let through.
+fn net<'de, A: MapAccess<'de>>(entry: &mut Entry<'_, A>) -> Result<Option<Net>, A::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "expected none, host, allow:DOMAIN,DOMAIN…, or a list of domains"
+    )]
+    enum Wish {
+        Word(String),
+        List(Vec<String>),
+    }
+    let net = match entry.value()? {
+        Wish::Word(word) => words::net(&word),
+        Wish::List(entries) => words::net_list(entries),
+    };
+    net.map(Some).map_err(|problem| entry.complain(&problem))
 }
 
 /// A list of `K` and `K=V`, or an object of values.

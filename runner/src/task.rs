@@ -6,7 +6,10 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use sandbox::egress::Credential;
 use serde::{Deserialize, Serialize};
+
+pub use crate::net::Net;
 
 /// A short, sortable, unique name; safe as a file name, a ref component and a word.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -135,16 +138,6 @@ pub enum Style {
     Merge,
 }
 
-/// What a room may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Net {
-    /// Its own loopback only.
-    None,
-    /// The host's network, recorded as such.
-    Host,
-}
-
 /// Numbers that bound one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -200,6 +193,9 @@ pub struct Spec {
     pub attempts: u32,
     /// Reach of the room.
     pub net: Net,
+    /// Credentials that the room reaches by a name and never sees; their values are not here.
+    #[serde(default)]
+    pub credentials: Vec<Credential>,
     /// Further readable paths.
     pub ro: Vec<PathBuf>,
     /// Further writable paths.
@@ -265,7 +261,38 @@ mod words {
 }
 
 /// Values that a task needs and that are never written anywhere.
-pub type Secrets = BTreeMap<String, String>;
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secrets {
+    /// Variables of the agent's environment.
+    pub env: BTreeMap<String, String>,
+    /// Values of credentials, by the credential's name. They never enter a room.
+    pub keys: BTreeMap<String, Key>,
+}
+
+/// The value of a credential; it is not shown by accident.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Key(String);
+
+impl Key {
+    /// A value that can stand in a header; `None` for any other.
+    pub fn new(value: String) -> Option<Self> {
+        let good = !value.is_empty() && value.bytes().all(|byte| (0x21..0x7f).contains(&byte));
+        good.then_some(Self(value))
+    }
+
+    /// The value itself, for the one header that carries it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
 
 #[cfg(test)]
 mod tests {

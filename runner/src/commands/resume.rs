@@ -1,6 +1,7 @@
 //! `resume`: goes on with a task in the same tree.
 
 use crate::cli::Globals;
+use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::reporter::Console;
@@ -31,12 +32,13 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
         );
     }
     let task = view.spec.task;
-    let secrets: Secrets = view
-        .spec
-        .pass_env
-        .iter()
-        .filter_map(|name| std::env::var(name).ok().map(|value| (name.clone(), value)))
-        .collect();
+    let named = view.spec.pass_env.iter();
+    let secrets = Secrets {
+        env: named
+            .filter_map(|name| std::env::var(name).ok().map(|value| (name.clone(), value)))
+            .collect(),
+        keys: config::keys(&view.spec.credentials, &std::env::vars_os().collect())?,
+    };
     super::carry(
         &place,
         console,

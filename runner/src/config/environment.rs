@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use super::document::{ConfigError, Section};
 use super::origin::{Given, Origin};
-use crate::task::Secrets;
 
 /// One line of an `env` list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +117,7 @@ pub(super) struct Environment {
     /// Names whose values are in `secrets`.
     pub pass: Vec<String>,
     /// Values that are never stored.
-    pub secrets: Secrets,
+    pub secrets: BTreeMap<String, String>,
     /// Where each name came from.
     pub origins: BTreeMap<String, String>,
 }

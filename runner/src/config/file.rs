@@ -11,7 +11,8 @@ use super::document::{ConfigError, Document, Section, Source};
 use super::environment::EnvEntry;
 use super::origin::Given;
 use super::wishes::{GateWishes, Limits, Wishes};
-use super::{branch, quantity, words};
+use super::{branch, credentials, quantity, words};
+use crate::task::Net;
 
 /// Reads a file. `home` stands for `~` in paths.
 pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes, ConfigError> {
@@ -20,7 +21,11 @@ pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes,
     root.only(&["task", "sandbox", "agent", "gates", "protect", "merge"])?;
     let mut wishes = Wishes::default();
     task(&root.section("task")?, &mut wishes, document.source())?;
-    sandbox(&root.section("sandbox")?, &mut wishes, home)?;
+    sandbox(
+        &root.section("sandbox")?,
+        &mut wishes,
+        (document.source(), home),
+    )?;
     let agents = root.section("agent")?;
     for name in agents.keys() {
         let agent = Agent::read(&agents.section(&name)?)?;
@@ -91,9 +96,10 @@ fn task(section: &Section<'_>, wishes: &mut Wishes, source: &Source) -> Result<(
 fn sandbox(
     section: &Section<'_>,
     wishes: &mut Wishes,
-    home: Option<&Path>,
+    (source, home): (&Source, Option<&Path>),
 ) -> Result<(), ConfigError> {
     section.only(&[
+        "credentials",
         "env",
         "file_size",
         "grace",
@@ -105,7 +111,13 @@ fn sandbox(
         "rw",
         "tmp",
     ])?;
-    wishes.net = section.read("net", words::net)?;
+    wishes.net = net(section)?;
+    let credentials = section.section("credentials")?;
+    if *source == Source::Repository && !credentials.keys().is_empty() {
+        let why = "credentials are set in your own config.toml only";
+        return Err(section.bad("credentials", &why));
+    }
+    wishes.credentials = credentials::read(&credentials, home)?;
     wishes.ro = paths(section, "ro", home)?;
     wishes.rw = paths(section, "rw", home)?;
     wishes.env = EnvEntry::list(section, "env")?;
@@ -123,6 +135,19 @@ fn sandbox(
         file_size: section.read("file_size", quantity::bytes)?,
     };
     Ok(())
+}
+
+/// `net = "allow:npm,example.org"`, or the list alone.
+fn net(section: &Section<'_>) -> Result<Option<Given<Net>>, ConfigError> {
+    if section.text("net").is_ok() {
+        return section.read("net", words::net);
+    }
+    let entries = section.texts("net")?;
+    let net = words::net_list(entries.iter().map(|entry| &entry.value));
+    match net {
+        Ok(net) => Ok(Some(Given::new(net, section.origin("net")))),
+        Err(problem) => Err(section.bad("net", &problem)),
+    }
 }
 
 fn paths(
@@ -244,7 +269,7 @@ pub(super) fn agent_names(places: &[&BTreeMap<String, Given<Agent>>]) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Isolation, Net, Style};
+    use crate::task::{Isolation, Style};
 
     fn user(text: &str) -> Result<Wishes, ConfigError> {
         let source = Source::User(PathBuf::from("/home/a/.config/airlock/config.toml"));

@@ -47,7 +47,8 @@ pub struct Flags {
     /// How far the agent is kept from this host [default: sandbox]
     #[arg(long, value_name = "MODE")]
     pub isolation: Option<Isolation>,
-    /// What a room reaches: none, or host (recorded as such) [default: none]
+    /// What a room reaches: none, host (recorded as such), or allow:DOMAIN,DOMAIN…; an entry is example.org,
+    /// *.example.org, HOST:PORT, NAME.airlock (a credential), or npm pypi crates go github debian [default: none]
     #[arg(long, value_name = "NET", value_parser = words::net)]
     pub net: Option<Net>,
     /// A further path that the room can read

@@ -15,6 +15,7 @@ mod agents;
 mod binds;
 mod branch;
 mod command;
+mod credentials;
 mod defaults;
 mod document;
 mod environment;
@@ -37,6 +38,7 @@ mod wishes;
 pub mod words;
 
 pub use agents::{Agent, PROMPT_FILE, built_in as built_in_agents};
+pub use credentials::{keys, place as key_place};
 pub use document::{ConfigError, Source};
 pub use environment::{EnvEntry, EnvError, looks_secret};
 pub use file::{attempts, note_file, pids_problem, read as read_file, set as set_gate};

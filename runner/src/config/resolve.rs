@@ -237,7 +237,7 @@ mod tests {
         );
         assert!(
             spec.env.is_empty()
-                && secrets.is_empty()
+                && secrets == Secrets::default()
                 && spec.protect.iter().any(|path| path == "airlock.toml")
         );
     }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(spec.argv, ["bot", "do it"].map(OsString::from));
         assert_eq!(spec.goal.as_deref(), Some("do it"));
         assert_eq!(
-            (spec.pass_env.as_slice(), secrets["MY_TOKEN"].as_str()),
+            (spec.pass_env.as_slice(), secrets.env["MY_TOKEN"].as_str()),
             (["MY_TOKEN".to_owned()].as_slice(), "s3cret")
         );
         assert_eq!(spec.env["MODE"], "fast");
@@ -448,7 +448,7 @@ mod tests {
         };
         let (spec, secrets) = world.resolve(env("MY_TOKEN"), None).unwrap();
         assert_eq!(
-            (spec.pass_env.len(), secrets.len(), spec.env.len()),
+            (spec.pass_env.len(), secrets.env.len(), spec.env.len()),
             (1, 1, 0)
         );
         assert!(

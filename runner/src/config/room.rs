@@ -1,11 +1,15 @@
 //! How the agent is kept: isolation, limits, environment, and the host paths that its room shows.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use sandbox::egress::Credential;
 
 use super::agents::Agent;
 use super::binds::Forbidden;
 use super::command::Chosen;
+use super::credentials;
 use super::defaults::BOUNDS;
 use super::environment::{EnvEntry, Environment};
 use super::origin::{Given, Origin};
@@ -14,7 +18,7 @@ use super::program::Programs;
 use super::scene::Scene;
 use super::wishes::Limits;
 use crate::exit::{Exit, Failure, OrFail as _};
-use crate::task::{Bounds, Isolation, Net};
+use crate::task::{Bounds, Isolation, Key, Net};
 
 /// Paths as the kernel will find them, each with the place that asks for it.
 pub(super) type Bound = Vec<(PathBuf, Origin)>;
@@ -30,11 +34,44 @@ impl Scene<'_> {
             .unwrap_or_else(|| Given::default(Isolation::Sandbox))
     }
 
+    /// A task's own word; else the user's, narrowed by the repository's.
     pub(super) fn net(&self) -> Given<Net> {
-        let chosen = self
-            .layers
-            .narrow(|wishes| wishes.net.as_ref(), |net| matches!(net, Net::Host));
-        chosen.cloned().unwrap_or_else(|| Given::default(Net::None))
+        let mut stronger = self.layers.stronger().into_iter();
+        if let Some(own) = stronger.find_map(|wishes| wishes.net.clone()) {
+            return own;
+        }
+        match (&self.layers.user.net, &self.layers.repository.net) {
+            (Some(user), Some(repository)) => {
+                let both = user.value.narrowed_by(&repository.value);
+                let decides = if both == user.value { user } else { repository };
+                Given::new(both, decides.origin.clone())
+            }
+            (Some(one), None) | (None, Some(one)) => one.clone(),
+            (None, None) => Given::default(Net::None),
+        }
+    }
+
+    /// The credentials that the network names, and their values.
+    pub(super) fn credentials(
+        &self,
+        net: &Net,
+    ) -> Result<(Vec<Credential>, BTreeMap<String, Key>), Failure> {
+        let named = credentials::named(net.policy(), &self.layers.user.credentials)?;
+        let keys = credentials::keys(&named, &self.host.caller)?;
+        match named
+            .iter()
+            .find(|credential| !keys.contains_key(&credential.name))
+        {
+            Some(without) => Err(Failure::usage(format!(
+                "the credential {} has no value: it is looked for in {}",
+                without.name,
+                credentials::place(without)
+            ))
+            .advise(
+                "set it, or leave it out of the list; it is never stored and never enters the room",
+            )),
+            None => Ok((named, keys)),
+        }
     }
 
     pub(super) fn bounds(&self) -> Bounds {

@@ -38,6 +38,7 @@ impl Scene<'_> {
         let mut chosen = self.agent(attempts)?;
         let isolation = self.isolation();
         let net = self.net();
+        let (credentials, keys) = self.credentials(&net.value)?;
         let mut environment = self.environment(chosen.profile)?;
         let (mut ro, rw) = self.binds()?;
         if isolation.value.confined() {
@@ -69,6 +70,7 @@ impl Scene<'_> {
                 .map_or(Cleanup::OnSuccess, |when| when.value),
             attempts,
             net: net.value,
+            credentials,
             ro: paths(ro),
             rw: paths(rw),
             env: environment.set,
@@ -90,7 +92,11 @@ impl Scene<'_> {
             origins,
             task,
         };
-        Ok((spec, environment.secrets))
+        let secrets = Secrets {
+            env: environment.secrets,
+            keys,
+        };
+        Ok((spec, secrets))
     }
 
     /// What is to be done, for people. The file of `{prompt_file}` is written from it, so there it is

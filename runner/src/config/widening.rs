@@ -55,10 +55,11 @@ impl Ask {
 pub fn asks(repository: &Wishes) -> Vec<Ask> {
     let mut asks = Vec::new();
     if let Some(Given {
-        value: Net::Host, ..
-    }) = repository.net
+        value: net @ (Net::Host | Net::Allow(_)),
+        ..
+    }) = &repository.net
     {
-        asks.push(Ask::new("sandbox.net", "host"));
+        asks.push(Ask::new("sandbox.net", net.to_string()));
     }
     if let Some(Given {
         value: mode @ (Isolation::Worktree | Isolation::None),

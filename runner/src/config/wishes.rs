@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use gates::{DiagramMode, Gate, Mode, PythonTarget};
+use sandbox::egress::Credential;
 
 use super::agents::Agent;
 use super::environment::EnvEntry;
@@ -45,6 +46,8 @@ pub struct Wishes {
     pub isolation: Option<Given<Isolation>>,
     /// Reach of the room.
     pub net: Option<Given<Net>>,
+    /// Credentials that stay outside, by name.
+    pub credentials: BTreeMap<String, Given<Credential>>,
     /// Further readable paths.
     pub ro: Vec<Given<PathBuf>>,
     /// Further writable paths.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use gates::{DiagramMode, Gate, Mode};
+use sandbox::egress::{Policy, PolicyError};
 
 use super::nearest::nearest;
 use crate::task::{Cleanup, Isolation, Net, Style};
@@ -20,9 +21,12 @@ pub enum WordError {
         /// What was probably meant.
         hint: Option<String>,
     },
-    /// A network that lets named hosts through.
-    #[error("{0:?}: this version has the networks \"none\" and \"host\" only")]
-    NoAllowList(String),
+    /// No network.
+    #[error("{0:?} is no network: write none, host, or allow:DOMAIN,DOMAIN…")]
+    Net(String),
+    /// A list of hosts that cannot be used.
+    #[error(transparent)]
+    List(#[from] PolicyError),
     /// Not `NAME=MODE`.
     #[error("{0:?} is not NAME=MODE, such as stub=warn")]
     NotAPair(String),
@@ -55,10 +59,17 @@ pub fn isolation(word: &str) -> Result<Isolation, WordError> {
 
 /// A network.
 pub fn net(word: &str) -> Result<Net, WordError> {
-    if word.starts_with("allow") {
-        return Err(WordError::NoAllowList(word.to_owned()));
+    match word.strip_prefix("allow:") {
+        Some(list) => Ok(Net::Allow(list.parse()?)),
+        None if word == "none" => Ok(Net::None),
+        None if word == "host" => Ok(Net::Host),
+        None => Err(WordError::Net(word.to_owned())),
     }
-    one_of(word, &[("none", Net::None), ("host", Net::Host)])
+}
+
+/// A list of hosts, as a file may write it instead of `allow:…`.
+pub fn net_list<T: AsRef<str>>(entries: impl IntoIterator<Item = T>) -> Result<Net, WordError> {
+    Ok(Net::Allow(Policy::of(entries)?))
 }
 
 /// When the checkout goes; the underscore of JSON counts as the hyphen.
@@ -149,7 +160,9 @@ mod tests {
     #[test]
     fn wrong_words_name_the_right_ones() {
         insta::assert_snapshot!(isolation("sandbx").unwrap_err(), @r#""sandbx" is not one of sandbox, worktree, session, none, did you mean "sandbox"?"#);
-        insta::assert_snapshot!(net("allow:x.org").unwrap_err(), @r#""allow:x.org": this version has the networks "none" and "host" only"#);
+        insta::assert_snapshot!(net("allow").unwrap_err(), @r#""allow" is no network: write none, host, or allow:DOMAIN,DOMAIN…"#);
+        insta::assert_snapshot!(net("allow:").unwrap_err(), @"the list is empty: name a domain, or use --net none");
+        insta::assert_snapshot!(net("allow:npm,127.0.0.1").unwrap_err(), @r#""127.0.0.1" is an address, and addresses are never let through: name the host"#);
         insta::assert_snapshot!("stub".parse::<GateChoice>().unwrap_err(), @r#""stub" is not NAME=MODE, such as stub=warn"#);
         insta::assert_snapshot!("stub=lint".parse::<GateChoice>().unwrap_err(), @r#""lint" is not one of fail, warn, off"#);
     }

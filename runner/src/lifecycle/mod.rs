@@ -105,7 +105,7 @@ fn carry_on(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<
         repository,
         view,
         stop,
-        secrets: Secrets::new(),
+        secrets: Secrets::default(),
         said: Said::default(),
         sealed_now: false,
     };

@@ -58,7 +58,12 @@ impl Life<'_> {
                 .or_fail(Exit::Internal)
         };
         // Shown in the room, where another uid may look; on the host the task's folder is private.
-        for path in [folder.jobs(), folder.subagents(), folder.feedback()] {
+        for path in [
+            folder.jobs(),
+            folder.subagents(),
+            folder.feedback(),
+            folder.proxy(),
+        ] {
             make(path, 0o755)?;
         }
         make(folder.evidence(), 0o700)?;

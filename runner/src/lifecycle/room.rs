@@ -63,8 +63,12 @@ impl Life<'_> {
                     repository.common_dir().to_owned(),
                 ])
                 .collect(),
-            net: match spec.net {
+            net: match &spec.net {
                 task::Net::None => Net::None,
+                task::Net::Allow(policy) => Net::Proxied {
+                    folder: folder.proxy(),
+                    policy: policy.clone(),
+                },
                 task::Net::Host => Net::Host,
             },
             home_bytes: spec.bounds.home,
@@ -148,8 +152,11 @@ impl Life<'_> {
                 env.insert("AIRLOCK_FEEDBACK".to_owned(), file);
             }
         }
+        if confined && spec.net.policy().is_some() {
+            env.extend(sandbox::egress::environment());
+        }
         env.extend(spec.env.clone());
-        env.extend(self.secrets.clone());
+        env.extend(self.secrets.env.clone());
         env
     }
 
@@ -157,7 +164,7 @@ impl Life<'_> {
     pub(super) fn missing_secrets(&self) -> Vec<String> {
         let names = self.view.spec.pass_env.iter();
         names
-            .filter(|name| !self.secrets.contains_key(*name))
+            .filter(|name| !self.secrets.env.contains_key(*name))
             .cloned()
             .collect()
     }

@@ -12,6 +12,7 @@ use super::progress::mark;
 use super::words::{counted, duration, short};
 use crate::event::{Checkout, SealFacts};
 use crate::stage::Stage;
+use crate::task::Net;
 use crate::view::{TaskView, ended};
 
 /// How much is told.
@@ -155,9 +156,10 @@ fn shorten(judgement: &mut Judgement) -> usize {
 
 fn room(view: &TaskView) -> String {
     let isolation = view.spec.isolation;
-    let net = match view.spec.net {
-        crate::task::Net::None => "no network",
-        crate::task::Net::Host => "the host's network",
+    let net = match &view.spec.net {
+        Net::None => "no network".to_owned(),
+        Net::Allow(policy) => format!("network {policy}"),
+        Net::Host => "the host's network".to_owned(),
     };
     if isolation.confined() {
         format!("{}, {net}", isolation.as_str())

@@ -34,6 +34,7 @@ fn spec() -> Spec {
         cleanup: Cleanup::OnSuccess,
         attempts: 1,
         net: Net::None,
+        credentials: Vec::new(),
         ro: Vec::new(),
         rw: Vec::new(),
         env: BTreeMap::new(),
