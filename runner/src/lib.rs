@@ -27,6 +27,7 @@ pub mod lifecycle;
 pub mod net;
 pub mod place;
 pub mod protected;
+pub mod proxy;
 pub mod reporter;
 pub mod spec_file;
 pub mod stage;

@@ -6,6 +6,7 @@ mod accept;
 mod attempt;
 mod judge;
 mod land;
+mod network;
 mod prepare;
 mod proof;
 mod remove;
@@ -237,6 +238,7 @@ impl Life<'_> {
     /// Attempts until one is accepted or none is left, then landing and clean-up.
     fn work(&mut self) -> Result<(), Failure> {
         let allowed = self.view.spec.attempts.max(1);
+        let network = self.open_network()?;
         let room = self.open_room()?;
         for used in 1..=allowed {
             if self.stopped()? {
@@ -254,6 +256,7 @@ impl Life<'_> {
         if let Some(room) = room {
             room.close();
         }
+        drop(network);
         self.finish()
     }
 

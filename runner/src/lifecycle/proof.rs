@@ -127,8 +127,13 @@ fn record(
         version: itself::VERSION.to_owned(),
         sha256: own_digest(),
     };
+    let credentials: Vec<_> = spec
+        .credentials
+        .iter()
+        .map(|one| serde_json::json!({"name": one.name, "upstream": one.upstream, "methods": one.methods, "paths": one.paths}))
+        .collect();
     let config = serde_json::json!({
-        "protect": spec.protect, "allow": spec.allow, "net": spec.net, "origins": spec.origins,
+        "protect": spec.protect, "allow": spec.allow, "net": spec.net, "credentials": credentials, "origins": spec.origins,
     });
     let policy = Policy::of(spec.profile.clone(), Some(config)).or_fail(Exit::Internal)?;
     let isolation = Isolation {

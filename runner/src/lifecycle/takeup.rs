@@ -72,7 +72,11 @@ impl Life<'_> {
         let task = self.view.spec.task.clone();
         let locks = self.shop.folder.locks();
         match sandbox::attach(&locks, task.as_str(), &job, &self.folder().job(&job)) {
-            Attached::Running(keeper) => self.see_out(keeper, attempt, &job)?,
+            Attached::Running(keeper) => {
+                let network = self.open_network()?;
+                self.see_out(keeper, attempt, &job)?;
+                drop(network);
+            }
             Attached::Ended(outcome) => self.record(vec![Event::Ended { attempt, outcome }])?,
             Attached::Lost => return self.lost("the agent's keeper died with the supervisor"),
             Attached::NeverStarted => {

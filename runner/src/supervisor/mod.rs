@@ -20,6 +20,7 @@ use tokio::net::UnixListener;
 
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::home::{StateFolder, StateRoot};
+use crate::proxy::Keys;
 
 pub use recorder::{Recorder, now_ms};
 pub use registry::StopRequest;
@@ -42,6 +43,8 @@ pub struct Shop {
     pub folder: StateFolder,
     /// The event store.
     pub recorder: Recorder,
+    /// Values of credentials, for the proxies of rooms.
+    pub keys: Keys,
 }
 
 /// Runs until idle. The argument is the state folder.
@@ -95,6 +98,7 @@ fn open(args: &[OsString]) -> Result<Option<Opened>, Failure> {
             root,
             folder,
             recorder,
+            keys: Keys::default(),
         },
         lock,
         listener,

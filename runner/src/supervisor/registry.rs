@@ -159,6 +159,10 @@ impl Registry {
 
     /// Begins what was ordered, or says why not now.
     fn order(&mut self, begin: Begin) {
+        if let Order::Run { secrets, .. } | Order::Resume { secrets, .. } = &begin.order {
+            // A proxy that is at work already takes them from there.
+            self.shop.keys.give(&begin.task, secrets.keys.clone());
+        }
         if let Some(work) = self.works.get_mut(&begin.task) {
             if work.settling {
                 work.waiting.push(begin);
@@ -218,6 +222,7 @@ impl Registry {
         let Some(work) = self.works.remove(task) else {
             return;
         };
+        self.shop.keys.forget(task);
         for watcher in work.watchers {
             watcher.send(result.clone()).ok();
         }

@@ -1,0 +1,92 @@
+//! A connection from the room, and what has been read of it and not been used yet.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// How long a head may take to come.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Bytes that are read at once.
+const PIECE: usize = 16 << 10;
+
+/// The room's end.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    reading: ReadHalf<UnixStream>,
+    pub(super) writing: WriteHalf<UnixStream>,
+    /// Read and not used yet.
+    pub(super) buffer: Vec<u8>,
+}
+
+/// The reading side alone.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) stream: ReadHalf<UnixStream>,
+    /// Read and not used yet.
+    pub(super) buffer: Vec<u8>,
+}
+
+impl Inbound {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        let (reading, writing) = tokio::io::split(stream);
+        Self {
+            reading,
+            writing,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Reads until `parse` has understood something whole, and takes it out. `None`: the client went away before. The
+    /// readers of heads bound what is kept: they refuse what is too long.
+    pub(super) async fn read<T, E>(
+        &mut self,
+        parse: impl Fn(&[u8]) -> Result<Option<(usize, T)>, E>,
+    ) -> Result<Option<T>, E> {
+        loop {
+            if let Some((used, whole)) = parse(&self.buffer)? {
+                self.buffer.drain(..used.min(self.buffer.len()));
+                return Ok(Some(whole));
+            }
+            if !self.more().await {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads on. `false`: nothing more comes, or not in time.
+    pub(super) async fn more(&mut self) -> bool {
+        let read = fill(&mut self.reading, &mut self.buffer);
+        matches!(timeout(PATIENCE, read).await, Ok(Ok(count)) if count > 0)
+    }
+
+    /// Says something; a client that has gone does not hear it.
+    pub(super) async fn say(&mut self, bytes: &[u8]) {
+        self.writing.write_all(bytes).await.ok();
+    }
+
+    /// Says the last word.
+    pub(super) async fn end(mut self, bytes: &[u8]) {
+        self.say(bytes).await;
+        self.writing.shutdown().await.ok();
+    }
+
+    pub(super) fn split(self) -> (Reading, WriteHalf<UnixStream>) {
+        let reading = Reading {
+            stream: self.reading,
+            buffer: self.buffer,
+        };
+        (reading, self.writing)
+    }
+}
+
+/// Appends what comes next; how many bytes that were.
+pub(super) async fn fill(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> io::Result<usize> {
+    buffer.reserve(PIECE);
+    stream.read_buf(buffer).await
+}
