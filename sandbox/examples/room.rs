@@ -1,4 +1,4 @@
-//! Runs one command in a room around a folder: `room FOLDER [--at PATH] [--ro PATH]… [--git SHADOW OBJECTS] [--repeat N] -- COMMAND…`.
+//! Runs one command in a room around a folder: `room FOLDER [--at PATH] [--ro PATH]… [--layer FROM AT]… [--git SHADOW OBJECTS] [--repeat N] -- COMMAND…`.
 //! Its output goes to standard output, its exit code is ours; 30 when the room cannot be had. With `--repeat N` the
 //! command runs N times in the one room, to see what a job costs.
 
@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sandbox::{Exit, GitView, JobSpec, Limits, Net, Room, RoomError, RoomSpec};
+use sandbox::{Exit, GitView, JobSpec, Layer, Limits, Net, Room, RoomError, RoomSpec};
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     }
     let Some((folder, argv, room, times)) = parse(args) else {
         return told(
-            "usage: room FOLDER [--at PATH] [--ro PATH]… [--git SHADOW OBJECTS] [--repeat N] -- COMMAND…",
+            "usage: room FOLDER [--at PATH] [--ro PATH]… [--layer FROM AT]… [--git SHADOW OBJECTS] [--repeat N] -- COMMAND…",
             2,
         );
     };
@@ -48,6 +48,7 @@ fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec, u32)>
         feedback: folder.join("feedback"),
         ro: Vec::new(),
         rw: Vec::new(),
+        layers: Vec::new(),
         forbidden: vec![folder.clone()],
         net: Net::None,
         home_bytes: 256 << 20,
@@ -58,6 +59,11 @@ fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec, u32)>
         match words.next()?.to_str()? {
             "--at" => room.mount_at = words.next()?.into(),
             "--ro" => room.ro.push(words.next()?.into()),
+            "--layer" => room.layers.push(Layer {
+                from: words.next()?.into(),
+                at: words.next()?.into(),
+                writable: true,
+            }),
             "--git" => {
                 let shadow = words.next()?.into();
                 room.git = Some(GitView {

@@ -59,4 +59,4 @@ pub use meta::{JobState, LogSize, Meta, MetaError};
 pub use outcome::{Exit, Outcome};
 pub use probe::{Wall, WallState, Walls, probe};
 pub use room::{Room, start_unconfined};
-pub use spec::{GitView, JobSpec, Limits, Net, RoomSpec};
+pub use spec::{GitView, JobSpec, Layer, Limits, Net, RoomSpec};

@@ -5,6 +5,7 @@
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use crate::environment::HOME;
 use crate::error::Fault;
 use crate::spec::RoomSpec;
 
@@ -59,7 +60,25 @@ pub(crate) fn plan(spec: &RoomSpec) -> Result<Vec<Bind>, Fault> {
         binds.push(extra(spec, path, writable, &mount_at)?);
     }
     binds.sort_by_key(|bind| bind.path.components().count());
+    layers(spec)?;
     Ok(binds)
+}
+
+/// Layers lie below HOME, beside each other, and show no more than a bind may.
+fn layers(spec: &RoomSpec) -> Result<(), Fault> {
+    for (index, layer) in spec.layers.iter().enumerate() {
+        shown(spec, &layer.from)?;
+        let at = clean(&layer.at)?;
+        if at == Path::new(HOME) || !at.starts_with(HOME) || at != layer.at {
+            return Err(refused(&layer.at, &format!("a layer lies below {HOME}")));
+        }
+        let others = spec.layers.iter().take(index).map(|other| &other.at);
+        let mut near = others.filter(|other| at.starts_with(other) || other.starts_with(&at));
+        if near.next().is_some() {
+            return Err(refused(&at, "another layer is there"));
+        }
+    }
+    Ok(())
 }
 
 fn extra(spec: &RoomSpec, path: PathBuf, writable: bool, mount_at: &Path) -> Result<Bind, Fault> {
@@ -75,32 +94,38 @@ fn extra(spec: &RoomSpec, path: PathBuf, writable: bool, mount_at: &Path) -> Res
             writable: writable && spec.writable,
         });
     }
-    let real = std::fs::canonicalize(&path)
-        .map_err(|error| Fault::at("find a path of the policy", &path, error))?;
-    permitted(&path, &spec.forbidden)?;
-    if real != path {
-        // A link that somebody planted since the path was named would lead elsewhere.
-        return Err(refused(
-            &path,
-            &format!("it leads through a link to {}: name that", real.display()),
-        ));
-    }
-    let facts = std::fs::metadata(&real)
-        .map_err(|error| Fault::at("look at a path of the policy", &path, error))?;
-    if facts.file_type().is_socket() {
-        return Err(refused(
-            &path,
-            "it is a socket: a read-only bind does not stop a connection",
-        ));
-    }
-    if !facts.is_dir() && !facts.is_file() {
-        return Err(refused(&path, "it is neither a folder nor a regular file"));
-    }
+    shown(spec, &path)?;
     Ok(Bind {
         source: Source::Host,
         path,
         writable,
     })
+}
+
+/// Whether a path of the host may be shown at all.
+fn shown(spec: &RoomSpec, path: &Path) -> Result<(), Fault> {
+    let real = std::fs::canonicalize(path)
+        .map_err(|error| Fault::at("find a path of the policy", path, error))?;
+    permitted(path, &spec.forbidden)?;
+    if real != path {
+        // A link that somebody planted since the path was named would lead elsewhere.
+        return Err(refused(
+            path,
+            &format!("it leads through a link to {}: name that", real.display()),
+        ));
+    }
+    let facts = std::fs::metadata(&real)
+        .map_err(|error| Fault::at("look at a path of the policy", path, error))?;
+    if facts.file_type().is_socket() {
+        return Err(refused(
+            path,
+            "it is a socket: a read-only bind does not stop a connection",
+        ));
+    }
+    if !facts.is_dir() && !facts.is_file() {
+        return Err(refused(path, "it is neither a folder nor a regular file"));
+    }
+    Ok(())
 }
 
 fn permitted(candidate: &Path, forbidden: &[PathBuf]) -> Result<(), Fault> {
@@ -179,7 +204,7 @@ fn refused(path: &Path, reason: &str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Net;
+    use crate::spec::{Layer, Net};
 
     fn spec(mount_at: &str, ro: &[&str]) -> RoomSpec {
         RoomSpec {
@@ -194,6 +219,7 @@ mod tests {
             feedback: "/x/feedback".into(),
             ro: ro.iter().map(PathBuf::from).collect(),
             rw: Vec::new(),
+            layers: Vec::new(),
             forbidden: vec!["/usr/share/doc".into()],
             net: Net::None,
             home_bytes: 1,
@@ -252,6 +278,47 @@ mod tests {
         ] {
             assert!(plan(&spec(place, &[])).is_err(), "{place}");
         }
+    }
+
+    #[test]
+    fn layers_lie_below_home_and_show_what_a_bind_may() {
+        let layered = |layers: &[(&str, &str)]| {
+            let layers = layers.iter().map(|(from, at)| Layer {
+                from: from.into(),
+                at: at.into(),
+                writable: true,
+            });
+            let layers = layers.collect();
+            plan(&RoomSpec {
+                layers,
+                ..spec("/w", &[])
+            })
+        };
+        assert!(
+            layered(&[
+                ("/usr/lib", "/home/agent/a/b"),
+                ("/usr/lib", "/home/agent/c")
+            ])
+            .is_ok()
+        );
+        for (from, at) in [
+            ("/usr/lib", "/home/agent"),
+            ("/usr/lib", "/home/agent2/x"),
+            ("/usr/lib", "/etc/x"),
+            ("/usr/lib", "/home/agent/../x"),
+            ("/usr/lib", "home/agent/x"),
+            ("/usr/share/doc", "/home/agent/x"),
+            ("/etc", "/home/agent/x"),
+            ("/dev/null", "/home/agent/x"),
+            ("/proc/self", "/home/agent/x"),
+        ] {
+            assert!(layered(&[(from, at)]).is_err(), "{from} at {at}");
+        }
+        let nested = [
+            ("/usr/lib", "/home/agent/a"),
+            ("/usr/bin", "/home/agent/a/b"),
+        ];
+        assert!(layered(&nested).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::denial::{DENIALS, Denials};
 use crate::error::{RoomError, Unavailable};
 use crate::outcome::{Exit, Outcome};
-use crate::spec::{JobSpec, Limits, Net, RoomSpec};
+use crate::spec::{JobSpec, Layer, Limits, Net, RoomSpec};
 use crate::{Room, bwrap, environment};
 
 /// All walls, for `doctor`.
@@ -45,7 +45,7 @@ pub enum WallState {
 }
 
 /// What the job of the probe tells: its own status, its network, its landing place.
-const SCRIPT: &str = "exec 2>&1; cat /proc/self/status; echo ==; cat /proc/net/dev; echo ==; unshare -U true && echo nested";
+const SCRIPT: &str = "exec 2>&1; cat /proc/self/status; echo ==; cat /proc/net/dev; echo ==; unshare -U true && echo nested; echo ==; echo x > ~/layer/x && echo layered";
 
 /// Builds a room with all walls and looks at it from inside. Comes back with what failed if it cannot be built.
 pub fn probe() -> Result<Walls, Unavailable> {
@@ -82,6 +82,7 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
         feedback: folder.join("feedback"),
         ro: Vec::new(),
         rw: Vec::new(),
+        layers: layer(folder),
         forbidden: Vec::new(),
         net: Net::None,
         home_bytes: 1 << 20,
@@ -105,6 +106,19 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
     let outcome = opened.start(&job).map_err(unavailable)?.wait();
     opened.close();
     judged(&outcome, &job)
+}
+
+/// Something to put a layer over; none where it has no plain path.
+fn layer(folder: &Path) -> Vec<Layer> {
+    let from = folder.join("layer");
+    let made = std::fs::create_dir(&from).and_then(|()| std::fs::canonicalize(&from));
+    let at = Path::new(environment::HOME).join("layer");
+    let layer = made.map(|from| Layer {
+        from,
+        at,
+        writable: true,
+    });
+    layer.into_iter().collect()
 }
 
 fn judged(outcome: &Outcome, job: &JobSpec) -> Result<String, Unavailable> {
@@ -137,6 +151,7 @@ fn walls(seen: &str, told: bool) -> Vec<Wall> {
     let status = parts.next().unwrap_or_default();
     let network = parts.next().unwrap_or_default();
     let nested = parts.next().unwrap_or_default();
+    let layers = parts.next().unwrap_or_default().contains("layered");
     let field = |name: &str| {
         let line = status.lines().find(|line| line.starts_with(name))?;
         Some(line.split_once(':')?.1.trim().to_owned())
@@ -194,7 +209,17 @@ fn walls(seen: &str, told: bool) -> Vec<Wall> {
         landlock(),
         root_drop(field("Uid").unwrap_or_default().as_str()),
         cgroup(),
+        on("private layers over caches", layers, layers_rest_on(layers)),
     ]
+}
+
+fn layers_rest_on(there: bool) -> String {
+    let how = if there {
+        "overlays: a room may write to a copy of its own"
+    } else {
+        "no overlays here: rooms see caches read-only"
+    };
+    how.to_owned()
 }
 
 fn landlock() -> Wall {

@@ -44,7 +44,9 @@ pub struct RoomSpec {
     /// Further paths, writable at their own place.
     #[serde(with = "wire::paths")]
     pub rw: Vec<PathBuf>,
-    /// What no `ro` or `rw` may cover or lie in: state root, configuration folder, the repository's git folder.
+    /// Folders and files of the host that the room shows below its HOME instead of at their own place.
+    pub layers: Vec<Layer>,
+    /// What no `ro`, `rw` or layer may cover or lie in: state root, configuration folder, the repository's git folder.
     #[serde(with = "wire::paths")]
     pub forbidden: Vec<PathBuf>,
     /// The network of the room.
@@ -66,6 +68,20 @@ pub struct GitView {
     /// Object folders of the repository, its alternates last: `/run/airlock/objects/0`, `/1`, …, read-only.
     #[serde(with = "wire::paths")]
     pub objects: Vec<PathBuf>,
+}
+
+/// Something of the host that a room shows below HOME: the host's own is never written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// The folder or regular file of the host, with no link on the way.
+    #[serde(with = "wire::path")]
+    pub from: PathBuf,
+    /// Where jobs find it: below `/home/agent`.
+    #[serde(with = "wire::path")]
+    pub at: PathBuf,
+    /// Whether jobs may write: to a layer of the room's own that covers the folder and takes from HOME's size. A
+    /// host that has no such layers shows the folder read-only.
+    pub writable: bool,
 }
 
 /// What a room can reach.

@@ -25,7 +25,7 @@ pub(crate) enum Fork {
     Parent(Pid),
 }
 
-/// Forks. Only for the keeper and the warden, which have one thread: there the child may do anything.
+/// Forks. Only for the holder, the keeper and the warden, which have one thread: there the child may do anything.
 pub(crate) fn fork() -> nix::Result<Fork> {
     // SAFETY: the callers are single-threaded processes, so no lock is held by a thread that the child lacks.
     match unsafe { nix::unistd::fork() }? {

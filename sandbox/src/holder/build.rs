@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::image::{Image, Kind, Tmpfs, terminals};
+use super::layers;
 use super::take::{self, Everything, GitEntry, Program, Show};
 use crate::bwrap::WARDEN;
 use crate::environment::HOME;
@@ -34,7 +35,7 @@ pub(super) fn room(room: &RoomSpec, taken: &Everything) -> Result<Vec<PathBuf>, 
     etc(&image, taken)?;
     image.mount(&taken.proc.mount, Path::new("/proc"), Kind::Folder)?;
     devices(&mut image, taken)?;
-    private(&mut image, room)?;
+    private(&mut image, room, taken)?;
     own_folder(&image, taken)?;
     let writable = binds(&image, room, taken)?;
     seal()?;
@@ -89,7 +90,7 @@ fn devices(image: &mut Image, taken: &Everything) -> Result<(), Fault> {
 }
 
 /// What the jobs of a task share among themselves and with nobody else.
-fn private(image: &mut Image, room: &RoomSpec) -> Result<(), Fault> {
+fn private(image: &mut Image, room: &RoomSpec, taken: &Everything) -> Result<(), Fault> {
     let tmp = Tmpfs {
         bytes: room.tmp_bytes,
         mode: "1777",
@@ -103,7 +104,7 @@ fn private(image: &mut Image, room: &RoomSpec) -> Result<(), Fault> {
         bytes: room.home_bytes,
         mode: "0700",
     };
-    drop(image.mount_tmpfs(home, Path::new(HOME), true)?);
+    layers::home(image, home, &taken.layers)?;
     for folder in [
         "/root",
         "/run/lock",

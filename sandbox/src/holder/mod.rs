@@ -7,7 +7,9 @@
 
 pub(crate) mod build;
 mod etc;
+mod idmap;
 mod image;
+mod layers;
 mod own;
 mod take;
 

@@ -65,6 +65,12 @@ fn change(folder: impl AsFd, name: &OsStr, account: Account) -> rustix::io::Resu
     rustix::fs::chownat(folder, name, Some(uid), Some(gid), flags)
 }
 
+/// Whose a taken file or folder is: uid and gid.
+pub(super) fn owner_of(taken: &OwnedFd) -> rustix::io::Result<(u32, u32)> {
+    let facts = rustix::fs::fstat(taken)?;
+    Ok((facts.st_uid, facts.st_gid))
+}
+
 /// What stands at `name` in `folder`, without following it.
 pub(super) fn kind_of(folder: impl AsFd, name: &str) -> rustix::io::Result<Option<FileType>> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {

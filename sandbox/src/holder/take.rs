@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use nix::libc;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::mount::OpenTreeFlags;
 
-use super::{etc, own};
+use super::{etc, layers, own};
 use crate::account::Account;
 use crate::error::Fault;
 use crate::policy::{Bind, Source};
-use crate::spec::{Net, RoomSpec};
+use crate::spec::{Layer, Net, RoomSpec};
 use crate::{diagnose, sys};
 
 /// A mount without a place, to be attached once.
@@ -62,6 +62,8 @@ pub(super) struct Everything {
     pub(super) proxy: Option<Taken>,
     /// Whether `.bg` and `.sub` exist in the tree to be mounted over.
     pub(super) has_views: bool,
+    /// What is shown below HOME.
+    pub(super) layers: Vec<(Layer, Taken)>,
     /// The plan; `None` where the source is in the tree and is taken when the tree stands.
     pub(super) binds: Vec<(Bind, Option<Taken>)>,
 }
@@ -108,6 +110,7 @@ pub(super) fn all(room: &RoomSpec, plan: &[Bind], account: Account) -> Result<Ev
             Net::None | Net::Host => None,
         },
         has_views,
+        layers: layers::take_all(&room.layers, account)?,
         binds: binds(room, plan)?,
     })
 }
@@ -270,6 +273,17 @@ pub(super) fn restrict(mount: &OwnedFd, show: Show, recursive: bool) -> io::Resu
         userns_fd: 0,
     };
     sys::mount_setattr(mount.as_fd(), &attributes, recursive)
+}
+
+/// Shows the files of a mount as the user namespace `view` maps their owner.
+pub(super) fn look_as(mount: &OwnedFd, view: &OwnedFd) -> io::Result<()> {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_IDMAP,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: u64::from(view.as_raw_fd().unsigned_abs()),
+    };
+    sys::mount_setattr(mount.as_fd(), &attributes, false)
 }
 
 fn program(account: Account) -> Result<Program, Fault> {

@@ -105,6 +105,7 @@ impl Task {
             feedback: at("feedback"),
             ro: Vec::new(),
             rw: Vec::new(),
+            layers: Vec::new(),
             forbidden: vec![folder.path().to_owned()],
             net: Net::None,
             home_bytes: 64 << 20,

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use sandbox::{Exit, Limits, Meta};
+use sandbox::{Exit, Layer, Limits, Meta};
 
 use crate::runner::{Task, Test, names, start, unique};
 
@@ -30,6 +30,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("meta_is_whole", meta_is_whole),
     ("shown_folders", shown_folders),
     ("loopback_only", loopback_only),
+    (
+        "layers_take_what_is_written_and_the_host_keeps_its_own",
+        layers_take_what_is_written_and_the_host_keeps_its_own,
+    ),
+    (
+        "layers_take_from_the_size_of_home",
+        layers_take_from_the_size_of_home,
+    ),
 ];
 
 fn plain() {
@@ -301,4 +309,64 @@ fn loopback_only() {
     let (_, log) =
         Task::new().run("awk -F: 'NR>2{print $1}' /proc/net/dev; cat /proc/net/route | wc -l");
     assert_eq!(log, "    lo\n1\n");
+}
+
+/// A cache of the host, open to nobody but its owner.
+fn cache() -> (tempfile::TempDir, std::path::PathBuf) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let cache = std::fs::canonicalize(folder.path()).unwrap().join("cache");
+    std::fs::create_dir_all(cache.join("sub")).unwrap();
+    for (name, text) in [("a", "host\n"), ("sub/b", "b\n"), ("private", "own\n")] {
+        std::fs::write(cache.join(name), text).unwrap();
+    }
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(cache.join("private"), private).unwrap();
+    (folder, cache)
+}
+
+fn layer(from: &std::path::Path, at: &str, writable: bool) -> Layer {
+    Layer {
+        from: from.to_owned(),
+        at: format!("/home/agent/{at}").into(),
+        writable,
+    }
+}
+
+fn layers_take_what_is_written_and_the_host_keeps_its_own() {
+    let (_folder, cache) = cache();
+    let mut task = Task::new();
+    task.spec.layers = vec![
+        layer(&cache, ".tool/cache", true),
+        layer(&cache, ".tool/fixed", false),
+        layer(&cache.join("a"), ".tool/settings", false),
+    ];
+    let (outcome, log) = task.run(
+        "cd ~/.tool; cat cache/a cache/private settings; echo more >> cache/a; rm cache/sub/b; \
+         mkdir cache/new; echo x > cache/new/x; mv cache/new/x cache/sub/x; cat cache/a; ls cache cache/sub; \
+         (echo x > fixed/a) 2>/dev/null || echo fixed; (echo x > settings) 2>/dev/null || echo settled; \
+         mv cache other 2>/dev/null || echo stays; ls -A ~ /run/airlock/layers 2>/dev/null",
+    );
+    assert_eq!(outcome.exit, Exit::Code(2), "{log}");
+    assert_eq!(
+        log,
+        "host\nown\nhost\nhost\nmore\ncache:\na\nnew\nprivate\nsub\n\ncache/sub:\nx\nfixed\nsettled\nstays\n\
+         /home/agent:\n.tool\n"
+    );
+    assert_eq!(std::fs::read(cache.join("a")).unwrap(), b"host\n");
+    assert_eq!(names(&cache), ["a", "private", "sub"]);
+    assert_eq!(names(&cache.join("sub")), ["b"]);
+    let (_, log) = task.run("cat ~/.tool/cache/a");
+    assert_eq!(log, "host\n", "another room begins anew");
+}
+
+fn layers_take_from_the_size_of_home() {
+    let (_folder, cache) = cache();
+    let mut task = Task::new();
+    task.spec.layers = vec![layer(&cache, "cache", true)];
+    task.spec.home_bytes = 4 << 20;
+    let (_, log) = task.run(
+        "head -c 3M /dev/zero > ~/cache/big && echo fits; head -c 3M /dev/zero > ~/more || echo full",
+    );
+    assert!(log.contains("fits") && log.contains("full"), "{log}");
 }
