@@ -129,6 +129,45 @@ impl Repository {
         self.blob(entry.id()).map(Some)
     }
 
+    /// Paths of the files at the top of a commit and in the folders directly below it, in the order of its trees.
+    /// Beyond `most` folders no further one is looked into.
+    pub fn files_near_top(&self, commit: Oid, most: usize) -> Result<Vec<Vec<u8>>, ReadError> {
+        let repo = self.open_for_reading()?;
+        let root = peel_tree(&repo, commit)?;
+        let mut files = Vec::new();
+        let mut folders = Vec::new();
+        for entry in &root {
+            match entry.kind() {
+                Some(ObjectType::Blob) => files.push(entry.name_bytes().to_vec()),
+                Some(ObjectType::Tree) => folders.push((entry.name_bytes().to_vec(), entry.id())),
+                _ => {}
+            }
+        }
+        for (folder, oid) in folders.into_iter().take(most) {
+            let tree = repo.find_tree(oid).map_err(unreadable("tree", oid))?;
+            let inner = tree
+                .iter()
+                .filter(|entry| entry.kind() == Some(ObjectType::Blob));
+            files.extend(inner.map(|entry| [folder.as_slice(), b"/", entry.name_bytes()].concat()));
+        }
+        Ok(files)
+    }
+
+    /// The object of a file of a commit and its mode, as in [`TreeEntry`]; `None`: there is no such file.
+    pub fn entry_at(&self, commit: Oid, path: &str) -> Result<Option<TreeEntry>, ReadError> {
+        let repo = self.open_for_reading()?;
+        let tree = peel_tree(&repo, commit)?;
+        match tree.get_path(path.as_ref()) {
+            Ok(entry) => Ok(Some(TreeEntry {
+                path: path.as_bytes().to_vec(),
+                oid: entry.id(),
+                mode: plain_mode(entry.filemode_raw()),
+            })),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(unreadable("tree", tree.id())(error)),
+        }
+    }
+
     /// Whether `ancestor` is `of` or one of the commits it stands on.
     pub fn is_ancestor(&self, ancestor: Oid, of: Oid) -> Result<bool, ReadError> {
         if ancestor == of {
