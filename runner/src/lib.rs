@@ -34,6 +34,7 @@ pub mod stage;
 pub mod store;
 pub mod supervisor;
 pub mod task;
+pub mod toolchain;
 pub mod trust;
 pub mod view;
 

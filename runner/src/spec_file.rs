@@ -9,7 +9,9 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use crate::config::{EnvEntry, Given, Origin, Wishes, nearest, quantity, set_gate, text_of, words};
+use crate::config::{
+    Choice, EnvEntry, Given, Origin, Wishes, nearest, quantity, set_gate, text_of, words,
+};
 use crate::config::{attempts, note_file, pids_problem};
 use crate::exit::{Exit, Failure};
 use crate::task::{Cleanup, Isolation, Net, Style, TaskId};
@@ -43,6 +45,7 @@ const KEYS: &[&str] = &[
     "task",
     "task_id",
     "timeout",
+    "toolchain",
     "workspace_strategy",
 ];
 
@@ -147,6 +150,7 @@ struct Form {
     rw: Vec<String>,
     env: Vec<EnvEntry>,
     timeout: Option<u64>,
+    toolchain: Option<Choice>,
     pids: Option<u64>,
     attempts: Option<u32>,
     gate: Vec<(gates::Gate, words::GateWord)>,
@@ -254,6 +258,7 @@ impl Form {
     ) -> Result<(), A::Error> {
         match entry.key {
             "env" => self.env = env(entry)?,
+            "toolchain" => self.toolchain = Some(toolchain(entry)?),
             "timeout" => self.timeout = entry.read(quantity::duration_ms)?,
             "pids" => {
                 let pids = entry.value()?;
@@ -323,16 +328,16 @@ impl Form {
         let isolation = self.isolation.or(self.isolation_mode);
         wishes.isolation = isolation.map(|mode| Given::new(mode, origin("isolation_mode")));
         wishes.net = self.net.map(|net| Given::new(net, origin("net")));
-        wishes.ro = self
-            .ro
-            .iter()
-            .map(|path| Given::new(here.join(path), origin("ro")))
-            .collect();
-        wishes.rw = self
-            .rw
-            .iter()
-            .map(|path| Given::new(here.join(path), origin("rw")))
-            .collect();
+        let toolchain = self.toolchain;
+        wishes.toolchain = toolchain.map(|choice| Given::new(choice, origin("toolchain")));
+        let paths = |paths: &[String], key| {
+            let paths = paths.iter();
+            paths
+                .map(|path| Given::new(here.join(path), origin(key)))
+                .collect()
+        };
+        wishes.ro = paths(&self.ro, "ro");
+        wishes.rw = paths(&self.rw, "rw");
         wishes.env = self
             .env
             .into_iter()
@@ -434,6 +439,23 @@ fn env<'de, A: MapAccess<'de>>(entry: &mut Entry<'_, A>) -> Result<Vec<EnvEntry>
         .iter()
         .map(|line| EnvEntry::parse(line).map_err(|problem| entry.complain(&problem)))
         .collect()
+}
+
+/// One word, or a list of words.
+fn toolchain<'de, A: MapAccess<'de>>(entry: &mut Entry<'_, A>) -> Result<Choice, A::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a word or a list of words")]
+    enum Words {
+        One(String),
+        List(Vec<String>),
+    }
+    let words = match entry.value()? {
+        Words::One(word) => vec![word],
+        Words::List(words) => words,
+    };
+    let words: Result<Vec<_>, _> = words.iter().map(|word| words::toolchain(word)).collect();
+    let words = words.map_err(|problem| entry.complain(&problem))?;
+    Choice::of(&words).map_err(|problem| entry.complain(&problem))
 }
 
 /// An object of gate and mode.

@@ -10,6 +10,7 @@ use sandbox::egress::Credential;
 use serde::{Deserialize, Serialize};
 
 pub use crate::net::Net;
+use crate::toolchain::Toolchain;
 
 /// A short, sortable, unique name; safe as a file name, a ref component and a word.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -196,6 +197,9 @@ pub struct Spec {
     /// Credentials that the room reaches by a name and never sees; their values are not here.
     #[serde(default)]
     pub credentials: Vec<Credential>,
+    /// Toolchains that the room has.
+    #[serde(default)]
+    pub toolchains: Vec<Toolchain>,
     /// Further readable paths.
     pub ro: Vec<PathBuf>,
     /// Further writable paths.

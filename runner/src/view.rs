@@ -328,6 +328,7 @@ impl TaskView {
                 "branch": spec.branch,
                 "cleanup_status": self.checkout,
             },
+            "toolchains": spec.toolchains,
             "base": spec.base,
             "commit": seal.and_then(|seal| seal.commit.as_ref()),
             "tree": seal.map(|seal| &seal.tree),

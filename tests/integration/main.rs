@@ -40,5 +40,7 @@ mod seal;
 mod signals;
 /// The rules of the source itself.
 mod tidy;
+/// Builds and tests without a network, from the caches of the host.
+mod toolchains;
 /// That the tests see what they have to see.
 mod world;

@@ -1,7 +1,7 @@
 //! `doctor`: what this host and repository offer, found by trying, with what to mend. Changes
 //! nothing but our own folders.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sandbox::{WallState, Walls};
@@ -15,6 +15,7 @@ use crate::home::StateRoot;
 use crate::keyring;
 use crate::place::here;
 use crate::reporter::Console;
+use crate::toolchain::Language;
 
 /// Say what this host can do, and what to mend.
 #[derive(Debug, clap::Args)]
@@ -95,6 +96,7 @@ pub fn run(globals: &Globals, console: &Console, _args: Args) -> Result<Exit, Fa
     lines.push(git());
     lines.extend(of_state());
     lines.extend(of_repository(globals));
+    lines.extend(toolchains());
     lines.extend(agents());
     if console.is_json() {
         let list: Vec<Value> = lines.iter().map(Line::object).collect();
@@ -320,6 +322,22 @@ fn of_repository(globals: &Globals) -> Vec<Line> {
             .fix("mend the line that is named"),
     };
     vec![supported, configured]
+}
+
+/// What a room can have of each toolchain.
+fn toolchains() -> Vec<Line> {
+    let line = |(language, parts): (Language, Vec<PathBuf>)| {
+        let name = format!("toolchain {}", language.as_str());
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        if parts.is_empty() {
+            return Line::new(name, State::Good, "not here; nothing is shown of it");
+        }
+        Line::new(name, State::Good, parts.join(", "))
+    };
+    config::toolchains_here().into_iter().map(line).collect()
 }
 
 /// Named agents that are installed here.

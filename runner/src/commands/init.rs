@@ -101,6 +101,7 @@ fn text(diagram: &str) -> String {
 # ro = ["/opt/toolchain"]             # further paths that a room can read
 # rw = []                             # ... and write
 # env = ["CI=true"]                   # K=V, or K to hand over the user's value
+# toolchain = "auto"                  # what the base calls for; "none", or of ["rust", "node", "python", "go"]
 # pids = 512
 # home = "1G"
 # tmp = "1G"
@@ -172,6 +173,7 @@ mod tests {
             gates::DiagramMode::Lint
         );
         assert_eq!(wishes.attempts.unwrap().value, 1);
+        assert!(wishes.toolchain.unwrap().value.detect);
         assert_eq!(wishes.limits.file_size.unwrap().value, 512 << 20);
         assert_eq!(wishes.gates.modes.len(), 4);
     }

@@ -27,7 +27,8 @@ Examples:
   airlock run --spec task.json
   airlock run -d --agent codex --prompt-file TODO.md
 
-The command runs in a locked room at the repository's own path. When it ends, Airlock commits the
+The command runs in a locked room at the repository's own path. The room has the toolchains that the
+base commit calls for, from your own installation and caches (--toolchain). When it ends, Airlock commits the
 files itself, judges that commit, signs the evidence, and with --merge lands it. The agent may leave
 a note about its work in the file named by AIRLOCK_NOTE; a refused attempt finds the reasons in the
 file named by AIRLOCK_FEEDBACK.";

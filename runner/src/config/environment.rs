@@ -120,22 +120,44 @@ pub(super) struct Environment {
     pub secrets: BTreeMap<String, String>,
     /// Where each name came from.
     pub origins: BTreeMap<String, String>,
+    /// Folders of programs that stand before the usual ones in `PATH`.
+    search: Vec<PathBuf>,
 }
 
 impl Environment {
-    /// Lets the room find programs in `folders`, unless somebody has said where to look.
+    /// Lets the room find programs in `folders`, after those that were named so before, unless somebody has said
+    /// where to look.
     pub(super) fn search_first(&mut self, folders: &[PathBuf], origin: &Origin) {
-        if folders.is_empty() || self.origins.contains_key("PATH") {
+        if folders.is_empty() || (self.search.is_empty() && self.origins.contains_key("PATH")) {
             return;
+        }
+        for folder in folders {
+            if !self.search.contains(folder) {
+                self.search.push(folder.clone());
+            }
         }
         let usual = sandbox::room_environment();
         let usual = usual.get("PATH").map_or("", String::as_str);
-        let folders = folders.iter().cloned().chain(std::env::split_paths(usual));
+        let folders = self
+            .search
+            .iter()
+            .cloned()
+            .chain(std::env::split_paths(usual));
         // A folder whose name holds a colon, or is no text, cannot be searched by anybody.
         let joined = std::env::join_paths(folders).ok();
         if let Some(path) = joined.and_then(|path| path.into_string().ok()) {
             self.set.insert("PATH".to_owned(), path);
             self.origins.insert("PATH".to_owned(), origin.to_string());
+        }
+    }
+
+    /// Variables that hold unless somebody has set them.
+    pub(super) fn usually(&mut self, values: &BTreeMap<String, String>, origin: &Origin) {
+        for (name, value) in values {
+            if !self.origins.contains_key(name) {
+                self.set.insert(name.clone(), value.clone());
+                self.origins.insert(name.clone(), origin.to_string());
+            }
         }
     }
 
@@ -194,6 +216,7 @@ fn permitted(name: &str, origin: &Origin) -> Result<(), EnvError> {
         }),
         Origin::Default
         | Origin::BuiltIn { .. }
+        | Origin::Detected { .. }
         | Origin::Repository { .. }
         | Origin::User { .. }
         | Origin::TaskFile { .. }

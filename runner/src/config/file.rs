@@ -10,6 +10,7 @@ use super::agents::Agent;
 use super::document::{ConfigError, Document, Section, Source};
 use super::environment::EnvEntry;
 use super::origin::Given;
+use super::toolchains::Choice;
 use super::wishes::{GateWishes, Limits, Wishes};
 use super::{branch, credentials, quantity, words};
 use crate::task::Net;
@@ -110,6 +111,7 @@ fn sandbox(
         "ro",
         "rw",
         "tmp",
+        "toolchain",
     ])?;
     wishes.net = net(section)?;
     let credentials = section.section("credentials")?;
@@ -118,6 +120,7 @@ fn sandbox(
         return Err(section.bad("credentials", &why));
     }
     wishes.credentials = credentials::read(&credentials, home)?;
+    wishes.toolchain = toolchain(section)?;
     wishes.ro = paths(section, "ro", home)?;
     wishes.rw = paths(section, "rw", home)?;
     wishes.env = EnvEntry::list(section, "env")?;
@@ -148,6 +151,26 @@ fn net(section: &Section<'_>) -> Result<Option<Given<Net>>, ConfigError> {
         Ok(net) => Ok(Some(Given::new(net, section.origin("net")))),
         Err(problem) => Err(section.bad("net", &problem)),
     }
+}
+
+/// `toolchain = "auto"`, or a list of words.
+fn toolchain(section: &Section<'_>) -> Result<Option<Given<Choice>>, ConfigError> {
+    const KEY: &str = "toolchain";
+    let words = match section.text(KEY) {
+        Ok(None) => return Ok(None),
+        Ok(Some(word)) => vec![word],
+        Err(not_one) => section.texts(KEY).map_err(|_not_several| not_one)?,
+    };
+    let origin = words
+        .first()
+        .map_or_else(|| section.origin(KEY), |word| word.origin.clone());
+    let words: Result<Vec<_>, _> = words
+        .iter()
+        .map(|word| words::toolchain(&word.value))
+        .collect();
+    let words = words.map_err(|problem| section.bad(KEY, &problem))?;
+    let choice = Choice::of(&words).map_err(|problem| section.bad(KEY, &problem))?;
+    Ok(Some(Given::new(choice, origin)))
 }
 
 fn paths(

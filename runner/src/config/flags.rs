@@ -9,9 +9,10 @@ use super::environment::{EnvEntry, EnvError};
 use super::file::{self, note_file};
 use super::origin::{Given, Origin};
 use super::quantity::duration_ms;
+use super::toolchains::{Choice, ToolWord};
 use super::wishes::Wishes;
 use super::words::{self, GateChoice};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail as _};
 use crate::task::{BadTaskId, Cleanup, Isolation, Net, Style, TaskId};
 
 /// A longer text is not meant for a person or an agent.
@@ -51,6 +52,10 @@ pub struct Flags {
     /// *.example.org, HOST:PORT, NAME.airlock (a credential), or npm pypi crates go github debian [default: none]
     #[arg(long, value_name = "NET", value_parser = words::net)]
     pub net: Option<Net>,
+    /// Toolchains that the room has, with their caches: rust, node, python, go, none, or auto, which is what the
+    /// repository calls for [default: auto]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = words::toolchain)]
+    pub toolchain: Vec<ToolWord>,
     /// A further path that the room can read
     #[arg(long, value_name = "PATH")]
     pub ro: Vec<PathBuf>,
@@ -135,6 +140,10 @@ impl Flags {
             )),
             None => given(self.prompt.as_ref(), "--prompt"),
         };
+        let toolchain = (!self.toolchain.is_empty())
+            .then(|| Choice::of(&self.toolchain))
+            .transpose()
+            .or_fail(Exit::Usage)?;
         let command = (!self.command.is_empty()).then_some(&self.command);
         let mut wishes = Wishes {
             task: given(self.task.as_ref(), "--task"),
@@ -146,6 +155,7 @@ impl Flags {
             merge: given(self.merge.as_ref(), "--merge"),
             isolation: given(self.isolation.as_ref(), "--isolation"),
             net: given(self.net.as_ref(), "--net"),
+            toolchain: given(toolchain.as_ref(), "--toolchain"),
             ro: all(self.ro.iter().map(|path| here.join(path)), "--ro"),
             rw: all(self.rw.iter().map(|path| here.join(path)), "--rw"),
             env: all(self.env.iter().cloned(), "--env"),

@@ -9,6 +9,11 @@ use std::path::PathBuf;
 pub enum Origin {
     /// Nobody said it.
     Default,
+    /// Nobody, but a file of the base commit calls for it.
+    Detected {
+        /// Its path in the repository, fit to be shown.
+        file: String,
+    },
     /// A profile that comes with the program.
     BuiltIn {
         /// The agent.
@@ -41,6 +46,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("the default"),
+            Self::Detected { file } => write!(f, "{file} of the base commit"),
             Self::BuiltIn { agent } => write!(f, "the built-in profile of {agent}"),
             Self::Repository { line } => write!(f, "airlock.toml:{line} of the base commit"),
             Self::User { file, line } => write!(f, "{}:{line}", file.display()),

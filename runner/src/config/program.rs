@@ -31,7 +31,8 @@ const INSTALLED: &[&str] = &[
     ".local/share/mise",
     ".local/share/pipx",
     ".local/share/pnpm",
-    ".local/share/uv",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
     ".nodenv",
     ".nvm",
     ".opencode",
@@ -111,6 +112,26 @@ impl Programs {
         }
         program.path = self.name_inside(&found, &program)?;
         Some(program)
+    }
+
+    /// The caller's program of that name (or at that path), and what a room needs for it, which may be nothing. A
+    /// folder of the system that rooms do not search by themselves is one to search.
+    pub(super) fn tool(&self, name: &OsStr) -> Option<(PathBuf, Program)> {
+        let found = if name.as_bytes().contains(&b'/') {
+            PathBuf::from(name)
+        } else {
+            self.on_path(name)?
+        };
+        let mut program = Program::default();
+        self.add(&found, &mut program, 0)?;
+        if let Some(folder) = found.parent()
+            && self.sees(folder)
+            && !usual_search().iter().any(|usual| usual == folder)
+            && !program.search.iter().any(|known| known == folder)
+        {
+            program.search.push(folder.to_owned());
+        }
+        Some((found, program))
     }
 
     /// Adds what the program at `found` needs. None: there is no such program.
@@ -256,11 +277,15 @@ fn first_in(folders: &[PathBuf], name: &OsStr) -> Option<PathBuf> {
 
 /// What a name means in a room that shows nothing more.
 fn of_every_room(name: &OsStr) -> Option<PathBuf> {
+    first_in(&usual_search(), name)
+}
+
+/// The folders that every room searches.
+fn usual_search() -> Vec<PathBuf> {
     let environment = sandbox::room_environment();
-    let folders: Vec<PathBuf> = environment
+    environment
         .get("PATH")
-        .map_or_else(Vec::new, |path| std::env::split_paths(path).collect());
-    first_in(&folders, name)
+        .map_or_else(Vec::new, |path| std::env::split_paths(path).collect())
 }
 
 fn executable(path: &Path) -> bool {
@@ -384,7 +409,10 @@ mod tests {
         );
         host.link(".local/bin/agent", "../../envs/agent/bin/agent");
         let found = host.find("agent", &[".local/bin"]).unwrap();
-        assert_eq!(shown(&host, &found), ["envs/agent", ".local/share/uv"]);
+        assert_eq!(
+            shown(&host, &found),
+            ["envs/agent", ".local/share/uv/python"]
+        );
         assert_eq!(found.path, home.join("envs/agent/bin/agent"));
         assert_eq!(found.search, [home.join("envs/agent/bin")]);
     }

@@ -104,7 +104,7 @@ impl Scene<'_> {
     }
 
     /// What no room shows.
-    fn forbidden(&self) -> Forbidden {
+    pub(super) fn forbidden(&self) -> Forbidden {
         let mut forbidden = Forbidden::new();
         forbidden.add(&self.host.state, "Airlock's own state");
         if let Some(folder) = places::folder(&self.host.caller) {

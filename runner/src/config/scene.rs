@@ -14,7 +14,7 @@ use super::resolve::Host;
 use super::room::Bound;
 use super::{branch, profile, protect};
 use crate::exit::{Exit, Failure, OrFail as _};
-use crate::task::{Cleanup, Secrets, Spec, TaskId};
+use crate::task::{Cleanup, Net, Secrets, Spec, TaskId};
 
 /// Everything that a resolution looks at.
 pub(super) struct Scene<'s> {
@@ -44,6 +44,12 @@ impl Scene<'_> {
         if isolation.value.confined() {
             self.show_program(&mut chosen, &mut environment, (&mut ro, &rw));
         }
+        let toolchains = if isolation.value.confined() {
+            let offline = matches!(net.value, Net::None);
+            self.add_toolchains(&base, offline, &mut environment, (&mut ro, &rw))?
+        } else {
+            Vec::new()
+        };
         let landing = self.landing(isolation.value)?;
         let mut origins = self.origins(&chosen, &environment);
         for (kind, paths) in [("ro", &ro), ("rw", &rw)] {
@@ -71,6 +77,7 @@ impl Scene<'_> {
             attempts,
             net: net.value,
             credentials,
+            toolchains,
             ro: paths(ro),
             rw: paths(rw),
             env: environment.set,

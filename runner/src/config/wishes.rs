@@ -11,6 +11,7 @@ use sandbox::egress::Credential;
 use super::agents::Agent;
 use super::environment::EnvEntry;
 use super::origin::Given;
+use super::toolchains::Choice;
 use crate::task::{Cleanup, Isolation, Net, Style, TaskId};
 
 /// The values of one place.
@@ -48,6 +49,8 @@ pub struct Wishes {
     pub net: Option<Given<Net>>,
     /// Credentials that stay outside, by name.
     pub credentials: BTreeMap<String, Given<Credential>>,
+    /// Toolchains of the room.
+    pub toolchain: Option<Given<Choice>>,
     /// Further readable paths.
     pub ro: Vec<Given<PathBuf>>,
     /// Further writable paths.

@@ -6,7 +6,9 @@ use gates::{DiagramMode, Gate, Mode};
 use sandbox::egress::{Policy, PolicyError};
 
 use super::nearest::nearest;
+use super::toolchains::ToolWord;
 use crate::task::{Cleanup, Isolation, Net, Style};
+use crate::toolchain::Language;
 
 /// A word that is not one of the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +72,16 @@ pub fn net(word: &str) -> Result<Net, WordError> {
 /// A list of hosts, as a file may write it instead of `allow:…`.
 pub fn net_list<T: AsRef<str>>(entries: impl IntoIterator<Item = T>) -> Result<Net, WordError> {
     Ok(Net::Allow(Policy::of(entries)?))
+}
+
+/// One word of a choice of toolchains.
+pub fn toolchain(word: &str) -> Result<ToolWord, WordError> {
+    let named = Language::ALL.map(|language| (language.as_str(), ToolWord::Named(language)));
+    let known: Vec<(&str, ToolWord)> = [("auto", ToolWord::Auto), ("none", ToolWord::None)]
+        .into_iter()
+        .chain(named)
+        .collect();
+    one_of(word, &known)
 }
 
 /// When the checkout goes; the underscore of JSON counts as the hyphen.

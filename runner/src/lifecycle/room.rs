@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use sandbox::{GitView, JobSpec, Limits, Net, Room, RoomError, RoomSpec};
+use sandbox::{GitView, JobSpec, Layer, Limits, Net, Room, RoomError, RoomSpec};
 
 use super::Life;
 use crate::exit::{Exit, Failure, OrFail as _};
+use crate::task::Spec;
 use crate::{config, task};
 
 /// Where the room shows the feedback folder.
@@ -56,6 +57,7 @@ impl Life<'_> {
             feedback: folder.feedback(),
             ro: spec.ro.clone(),
             rw: spec.rw.clone(),
+            layers: layers(spec),
             forbidden: config::own_folder()
                 .into_iter()
                 .chain([
@@ -168,6 +170,18 @@ impl Life<'_> {
             .cloned()
             .collect()
     }
+}
+
+/// Caches and toolchains, as the room shows them.
+fn layers(spec: &Spec) -> Vec<Layer> {
+    let shown = spec.toolchains.iter().flat_map(|tools| &tools.layers);
+    shown
+        .map(|shown| Layer {
+            from: shown.from.clone(),
+            at: shown.at.clone(),
+            writable: shown.private_layer,
+        })
+        .collect()
 }
 
 /// Without a room there is no private home to point at: the user's own folders and search path.

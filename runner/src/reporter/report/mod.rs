@@ -71,6 +71,9 @@ pub fn lines(view: &TaskView, depth: Depth, command: &str, paint: Paint) -> Vec<
     }
     report.section("let pass by hand", overrides(view));
     report.section("where it is", places(view));
+    if full {
+        report.section("toolchains in the room", toolchains(view));
+    }
     report.section("what next", next(view, command));
     report.lines
 }
@@ -237,6 +240,27 @@ fn places(view: &TaskView) -> Vec<String> {
         }
         (Some(Checkout::Removed), _) => lines.push("worktree  removed".to_owned()),
         (Some(Checkout::Kept) | None, _) => {}
+    }
+    lines
+}
+
+/// What the room showed of this host for each toolchain.
+fn toolchains(view: &TaskView) -> Vec<String> {
+    let mut lines = Vec::new();
+    for tools in &view.spec.toolchains {
+        let name = tools.language.as_str();
+        lines.push(format!("{name:<8}  for {}", one_line(&tools.origin)));
+        let programs = tools.programs.iter();
+        lines.extend(programs.map(|path| format!("          {}, read-only", path.display())));
+        lines.extend(tools.layers.iter().map(|shown| {
+            let how = if shown.private_layer {
+                "written to a layer of its own"
+            } else {
+                "read-only"
+            };
+            let (from, at) = (shown.from.display(), shown.at.display());
+            format!("          {from} as {at}, {how}")
+        }));
     }
     lines
 }

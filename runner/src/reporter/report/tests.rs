@@ -35,6 +35,7 @@ fn spec() -> Spec {
         attempts: 1,
         net: Net::None,
         credentials: Vec::new(),
+        toolchains: Vec::new(),
         ro: Vec::new(),
         rw: Vec::new(),
         env: BTreeMap::new(),
