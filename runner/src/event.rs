@@ -63,6 +63,15 @@ pub enum Checkout {
     Removed,
 }
 
+/// A file that an agent left in its outbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Relative to the outbox, fit to be shown.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
 /// A fact.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -99,6 +108,17 @@ pub enum Event {
         attempt: u32,
         /// How it ended.
         outcome: sandbox::Outcome,
+    },
+    /// What came back of a task without a worktree.
+    Returned {
+        /// The folder of what came back.
+        outbox: PathBuf,
+        /// The agent's note.
+        note: Option<String>,
+        /// Files in the outbox, by path.
+        artifacts: Vec<Artifact>,
+        /// Whether the outbox holds more than is listed.
+        more: bool,
     },
     /// The tree is being read.
     Sealing,
@@ -206,6 +226,7 @@ impl Event {
             Self::Prepared { .. } => "prepared",
             Self::Started { .. } => "started",
             Self::Ended { .. } => "ended",
+            Self::Returned { .. } => "returned",
             Self::Sealing => "sealing",
             Self::Sealed { .. } => "sealed",
             Self::Empty => "empty",

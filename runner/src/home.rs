@@ -243,6 +243,11 @@ impl TaskFolder {
         self.0.join("proxy")
     }
 
+    /// What the agent leaves to come back beside the tree; written by it.
+    pub fn outbox(&self) -> PathBuf {
+        self.0.join("outbox")
+    }
+
     /// Statement, envelope and report.
     pub fn evidence(&self) -> PathBuf {
         self.0.join("evidence")

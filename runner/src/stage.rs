@@ -139,6 +139,7 @@ impl Stage {
                 (resumed || self == Self::Preparing, Self::Running)
             }
             Event::Ended { outcome, .. } => (self == Self::Running, Self::after(&outcome.exit)),
+            Event::Returned { .. } => (self == Self::Waiting, self),
             Event::Sealing => {
                 let again = self.rests() && !over;
                 let on = matches!(self, Self::Waiting | Self::Sealing | Self::Gating);

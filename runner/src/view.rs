@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use worktrees::Worktree;
 
-use crate::event::{Checkout, Event, EvidenceFacts, Record, SealFacts};
+use crate::event::{Artifact, Checkout, Event, EvidenceFacts, Record, SealFacts};
 use crate::exit::{Exit, Failure};
 use crate::stage::{IllegalOrder, Stage};
 use crate::task::{Cleanup, Spec};
@@ -18,6 +19,19 @@ pub struct LandingView {
     pub plan: worktrees::LandPlan,
     /// Where the target points when it is done.
     pub landed: Option<String>,
+}
+
+/// What a task without a worktree brought back.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReturnedView {
+    /// The folder that holds it.
+    pub outbox: PathBuf,
+    /// The agent's note.
+    pub note: Option<String>,
+    /// Files of the outbox.
+    pub artifacts: Vec<Artifact>,
+    /// Whether there are more than these.
+    pub more: bool,
 }
 
 /// A task folded from its events.
@@ -47,6 +61,8 @@ pub struct TaskView {
     pub job: Option<String>,
     /// How the last attempt ended.
     pub outcome: Option<sandbox::Outcome>,
+    /// What came back without a worktree.
+    pub returned: Option<ReturnedView>,
     /// The last seal.
     pub seal: Option<SealFacts>,
     /// The last judgement.
@@ -113,6 +129,7 @@ impl TaskView {
             attempts: 0,
             job: None,
             outcome: None,
+            returned: None,
             seal: None,
             judgement: None,
             evidence: None,
@@ -150,6 +167,19 @@ impl TaskView {
                 self.reason = None;
             }
             Event::Ended { outcome, .. } => self.outcome = Some(outcome.clone()),
+            Event::Returned {
+                outbox,
+                note,
+                artifacts,
+                more,
+            } => {
+                self.returned = Some(ReturnedView {
+                    outbox: outbox.clone(),
+                    note: note.clone(),
+                    artifacts: artifacts.clone(),
+                    more: *more,
+                });
+            }
             Event::Sealing => {
                 self.seal = None;
                 self.judgement = None;
@@ -340,6 +370,7 @@ impl TaskView {
             "gates": judgement.map_or_else(|| json!([]), |judgement| json!(judgement.gates)),
             "evidence": self.evidence,
             "merge": self.merge_object(),
+            "returned": self.returned,
             "failure": self.failure,
         })
     }

@@ -46,6 +46,7 @@ fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec, u32)>
         bg: folder.join("bg"),
         sub: folder.join("sub"),
         feedback: folder.join("feedback"),
+        outbox: folder.join("outbox"),
         ro: Vec::new(),
         rw: Vec::new(),
         layers: Vec::new(),

@@ -217,6 +217,7 @@ mod tests {
             bg: "/x/bg".into(),
             sub: "/x/sub".into(),
             feedback: "/x/feedback".into(),
+            outbox: "/x/outbox".into(),
             ro: ro.iter().map(PathBuf::from).collect(),
             rw: Vec::new(),
             layers: Vec::new(),

@@ -80,6 +80,7 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
         bg: folder.join("bg"),
         sub: folder.join("sub"),
         feedback: folder.join("feedback"),
+        outbox: folder.join("outbox"),
         ro: Vec::new(),
         rw: Vec::new(),
         layers: layer(folder),

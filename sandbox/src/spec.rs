@@ -38,6 +38,9 @@ pub struct RoomSpec {
     /// Shown read-only at `/run/airlock/feedback`.
     #[serde(with = "wire::path")]
     pub feedback: PathBuf,
+    /// Where jobs leave what is to come back beside the tree: `/run/airlock/outbox`, writable.
+    #[serde(with = "wire::path")]
+    pub outbox: PathBuf,
     /// Further paths, readable at their own place. A path below `mount_at` means the worktree's own file, protected.
     #[serde(with = "wire::paths")]
     pub ro: Vec<PathBuf>,

@@ -51,6 +51,7 @@ fn the_agents_environment_is_made_of_nothing_but_the_allow_list() {
     let expected = [
         "AIRLOCK_ATTEMPT",
         "AIRLOCK_NOTE",
+        "AIRLOCK_OUTBOX",
         "AIRLOCK_TASK",
         "CI",
         "GIT_EDITOR",
@@ -124,6 +125,40 @@ fn output_is_kept_within_its_cap_from_both_ends() {
         "both ends are kept"
     );
     assert!(log.len() < (1 << 20) + 4096, "{} bytes", log.len());
+}
+
+#[test]
+fn session_brings_back_its_note_and_its_files() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let script = r#"echo 'README.md says too little' > "$AIRLOCK_NOTE"; mkdir "$AIRLOCK_OUTBOX/plots"
+                    echo 1234 > "$AIRLOCK_OUTBOX/plots/sizes.csv"; ln -s /etc/passwd "$AIRLOCK_OUTBOX/link"; mkfifo "$AIRLOCK_OUTBOX/pipe""#;
+    let run = repo
+        .task(&["--isolation", "session", "--task", "t1"], script)
+        .exits(0);
+    let returned = &run.json()["returned"];
+    assert_eq!(returned["note"], "README.md says too little\n");
+    assert_eq!(
+        returned["artifacts"],
+        serde_json::json!([{"path": "plots/sizes.csv", "bytes": 5}])
+    );
+    let outbox = std::path::PathBuf::from(returned["outbox"].as_str().unwrap());
+    assert_eq!(
+        std::fs::read_to_string(outbox.join("plots/sizes.csv")).unwrap(),
+        "1234\n"
+    );
+    assert!(
+        !outbox.join("pipe").exists(),
+        "what makes a host tool hang is not left lying there"
+    );
+    repo.airlock(&["show", "t1"])
+        .run()
+        .exits(0)
+        .prints("README.md says too little")
+        .prints("plots/sizes.csv (5 bytes)");
+    repo.airlock(&["rm", "t1"]).run().exits(0);
+    assert!(!outbox.exists());
+    env.is_quiet();
 }
 
 #[test]

@@ -2,16 +2,13 @@
 //! seal on only object ids count.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use gates::Verdict;
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::Mode;
 use worktrees::{Oid, SealRequest, Worktree};
 
-use super::room::{NOTE, feedback_name};
+use super::outbox::read_beneath;
+use super::room::feedback_name;
 use super::{Life, proof};
 use crate::delivery::{self, Input};
 use crate::durable;
@@ -22,16 +19,11 @@ use crate::protected::Protected;
 use crate::stage::Stage;
 use crate::supervisor::now_ms;
 
-/// A note longer than this is cut; nobody claims that much.
-const LONGEST_NOTE: u64 = 1 << 20;
-
 impl Life<'_> {
     /// Seals, judges, and records the verdict. `again`: the agent has another attempt.
     pub(super) fn judge_tree(&mut self, again: bool) -> Result<(), Failure> {
         let Some(worktree) = self.view.worktree.clone() else {
-            let mode = self.view.spec.isolation.as_str();
-            let reason = format!("isolation mode {mode} delivers nothing");
-            return self.record(vec![Event::Discarded { reason }]);
+            return self.take_what_came_back();
         };
         self.record(vec![Event::Sealing])?;
         // Started now, the judge is up by the time that the seal is done.
@@ -156,17 +148,18 @@ impl Life<'_> {
         }
     }
 
-    /// The agent's note: given with the task, or left in its git dir, or a file of the tree.
+    /// The agent's note: given with the task, or left in the outbox, or a file of the tree.
     fn note(&self) -> Option<String> {
         let spec = &self.view.spec;
-        let folder = self.folder();
-        let left = read_beneath(&folder.shadow(), Path::new(NOTE));
         let named = || {
             spec.note_file
                 .as_ref()
-                .and_then(|name| read_beneath(&folder.tree(), Path::new(name)))
+                .and_then(|name| read_beneath(&self.folder().tree(), Path::new(name)))
         };
-        spec.note.clone().or(left).or_else(named)
+        spec.note
+            .clone()
+            .or_else(|| self.left_note())
+            .or_else(named)
     }
 
     /// A refused commit stays reachable, so that a person can look at it and nothing collects it.
@@ -230,29 +223,4 @@ impl Life<'_> {
         self.heed();
         self.judge_tree(false)
     }
-}
-
-/// A small text file beneath a folder that an agent can write: no links, nothing that blocks.
-fn read_beneath(folder: &Path, name: &Path) -> Option<String> {
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let mut at = open(folder, flags | OFlag::O_DIRECTORY, Mode::empty()).ok()?;
-    let mut parts = name.components().peekable();
-    while let Some(part) = parts.next() {
-        let std::path::Component::Normal(part) = part else {
-            return None;
-        };
-        let kind = if parts.peek().is_some() {
-            OFlag::O_DIRECTORY
-        } else {
-            OFlag::O_NONBLOCK
-        };
-        at = nix::fcntl::openat(&at, part, flags | kind, Mode::empty()).ok()?;
-    }
-    let file = File::from(at);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(LONGEST_NOTE).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -7,6 +7,7 @@ mod attempt;
 mod judge;
 mod land;
 mod network;
+mod outbox;
 mod prepare;
 mod proof;
 mod remove;

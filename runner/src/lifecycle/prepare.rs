@@ -69,6 +69,7 @@ impl Life<'_> {
         make(folder.evidence(), 0o700)?;
         if let Some(goal) = &self.view.spec.goal {
             let file = folder.feedback().join(PROMPT);
+        make(folder.outbox(), 0o700)?;
             durable::replace(&file, goal.as_bytes(), 0o644).or_fail(Exit::Internal)?;
         }
         Ok(())

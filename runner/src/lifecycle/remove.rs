@@ -142,6 +142,7 @@ impl Life<'_> {
             folder.jobs(),
             folder.subagents(),
             folder.feedback(),
+            folder.outbox(),
         ] {
             worktrees::remove_tree(&path).or_fail(Exit::Internal)?;
         }

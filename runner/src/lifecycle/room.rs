@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use sandbox::{GitView, JobSpec, Layer, Limits, Net, Room, RoomError, RoomSpec};
 
 use super::Life;
+use super::outbox::NOTE;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::task::Spec;
 use crate::{config, task};
@@ -18,11 +19,8 @@ const FEEDBACK: &str = "/run/airlock/feedback";
 /// The prompt, in the feedback folder.
 pub(super) const PROMPT: &str = "prompt.txt";
 
-/// The file in which an agent may leave its note, within its git dir.
-pub(super) const NOTE: &str = "AIRLOCK_NOTE";
-
-/// The git dir of the agent, as the room shows it.
-const GIT_DIR: &str = "/run/airlock/git";
+/// Where the room shows the outbox.
+const OUTBOX: &str = "/run/airlock/outbox";
 
 impl Life<'_> {
     /// The room of this task; none for modes without one.
@@ -55,6 +53,7 @@ impl Life<'_> {
             bg: folder.jobs(),
             sub: folder.subagents(),
             feedback: folder.feedback(),
+            outbox: folder.outbox(),
             ro: spec.ro.clone(),
             rw: spec.rw.clone(),
             layers: layers(spec),
@@ -143,10 +142,9 @@ impl Life<'_> {
         };
         env.insert("AIRLOCK_TASK".to_owned(), spec.task.to_string());
         env.insert("AIRLOCK_ATTEMPT".to_owned(), attempt.to_string());
-        if spec.isolation.has_worktree() {
-            let note = inside(folder.shadow().join(NOTE), &format!("{GIT_DIR}/{NOTE}"));
-            env.insert("AIRLOCK_NOTE".to_owned(), note);
-        }
+        let outbox = inside(folder.outbox(), OUTBOX);
+        env.insert("AIRLOCK_NOTE".to_owned(), format!("{outbox}/{NOTE}"));
+        env.insert("AIRLOCK_OUTBOX".to_owned(), outbox);
         if let Some(previous) = attempt.checked_sub(1).filter(|previous| *previous > 0) {
             let name = feedback_name(previous);
             if folder.feedback().join(&name).exists() {

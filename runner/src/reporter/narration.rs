@@ -48,6 +48,9 @@ pub fn tell(event: &Event) -> Told {
             (Begins, Strong, format!("agent works, attempt {attempt}"))
         }
         Event::Ended { outcome, .. } => agent_ended(outcome),
+        Event::Returned {
+            note, artifacts, ..
+        } => (Remark, Quiet, came_back(note.as_deref(), artifacts.len())),
         Event::Sealing => (Begins, Quiet, "reads the tree".to_owned()),
         Event::Sealed { seal } => sealed(seal),
         Event::Empty => (Ends, Doubtful, "nothing was delivered".to_owned()),
@@ -97,6 +100,12 @@ pub fn tell(event: &Event) -> Told {
 }
 
 type Words = (Beat, Tone, String);
+
+fn came_back(note: Option<&str>, artifacts: usize) -> String {
+    let note = if note.is_some() { "a note" } else { "no note" };
+    let files = counted(artifacts as u64, "file");
+    format!("came back: {note}, {files}")
+}
 
 fn asked_for(spec: &Spec) -> String {
     let isolation = spec.isolation.as_str();

@@ -21,6 +21,7 @@ use crate::spec::RoomSpec;
 /// Where bubblewrap finds the part of the system call filter that it loads.
 pub(crate) const FILTER: &str = "/run/airlock/filter";
 const GIT: &str = "/run/airlock/git";
+const OUTBOX: &str = "/run/airlock/outbox";
 const SHARED_MEMORY: u64 = 64 << 20;
 
 /// Builds it all. Answers the paths in the room that jobs may write.
@@ -120,7 +121,7 @@ fn private(image: &mut Image, room: &RoomSpec, taken: &Everything) -> Result<(),
     Ok(())
 }
 
-/// `/run/airlock`: the git view, the feedback, our own program, the filter.
+/// `/run/airlock`: the git view, feedback and outbox, our own program, the filter.
 fn own_folder(image: &Image, taken: &Everything) -> Result<(), Fault> {
     match &taken.program {
         Program::Mount(mount) => image.mount(&mount.mount, Path::new(WARDEN), Kind::File)?,
@@ -151,6 +152,7 @@ fn own_folder(image: &Image, taken: &Everything) -> Result<(), Fault> {
     if let Some(proxy) = &taken.proxy {
         image.mount(&proxy.mount, Path::new(relay::FOLDER), Kind::Folder)?;
     }
+    image.mount(&taken.outbox.mount, Path::new(OUTBOX), Kind::Folder)?;
     image.mount(
         &taken.feedback.mount,
         Path::new("/run/airlock/feedback"),
@@ -160,7 +162,9 @@ fn own_folder(image: &Image, taken: &Everything) -> Result<(), Fault> {
 
 /// The worktree and the paths of the policy; answers what is writable in the room.
 fn binds(image: &Image, room: &RoomSpec, taken: &Everything) -> Result<Vec<PathBuf>, Fault> {
-    let mut writable: Vec<PathBuf> = ["/tmp", "/dev", "/proc", HOME].map(PathBuf::from).to_vec();
+    let mut writable: Vec<PathBuf> = ["/tmp", "/dev", "/proc", HOME, OUTBOX]
+        .map(PathBuf::from)
+        .to_vec();
     if taken.shadow.is_some() {
         writable.push(GIT.into());
     }

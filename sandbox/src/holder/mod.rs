@@ -122,6 +122,7 @@ fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
     let mut held = hold(&spec.room)?;
     let plan = crate::policy::plan(&spec.room)?;
     let account = spec.account;
+    take::folders(&spec.room)?;
     let early = if account.drop_root {
         // As root: open everything now, so that folders closed to others on the way do not matter later.
         if spec.room.writable {
@@ -130,6 +131,7 @@ fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
         if let Some(git) = &spec.room.git {
             own::hand_over(&git.shadow, account)?;
         }
+        own::hand_over(&spec.room.outbox, account)?;
         let taken = take::all(&spec.room, &plan, account)?;
         give_up_root(account)?;
         Some(taken)

@@ -60,6 +60,7 @@ pub(super) struct Everything {
     pub(super) feedback: Taken,
     /// The folder of the proxy's socket.
     pub(super) proxy: Option<Taken>,
+    pub(super) outbox: Taken,
     /// Whether `.bg` and `.sub` exist in the tree to be mounted over.
     pub(super) has_views: bool,
     /// What is shown below HOME.
@@ -71,6 +72,15 @@ pub(super) struct Everything {
 const TOP: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/// Makes the folders of the task that the room shows, where they are not there yet.
+pub(super) fn folders(room: &RoomSpec) -> Result<(), Fault> {
+    for folder in [&room.bg, &room.sub, &room.feedback, &room.outbox] {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Fault::at("make a folder", folder, error))?;
+    }
+    Ok(())
+}
+
 pub(super) fn all(room: &RoomSpec, plan: &[Bind], account: Account) -> Result<Everything, Fault> {
     let (system, links) = top()?;
     let devices = DEVICES
@@ -78,10 +88,6 @@ pub(super) fn all(room: &RoomSpec, plan: &[Bind], account: Account) -> Result<Ev
         .map(|name| Ok((*name, take(&Path::new("/dev").join(name), Show::Device)?)))
         .collect::<Result<_, Fault>>()?;
     let (git_entry, has_views) = prepare_tree(room)?;
-    for folder in [&room.bg, &room.sub, &room.feedback] {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Fault::at("make a folder", folder, error))?;
-    }
     let (shadow, objects) = match &room.git {
         Some(git) => (
             Some(take(&git.shadow, Show::Writable)?),
@@ -109,6 +115,7 @@ pub(super) fn all(room: &RoomSpec, plan: &[Bind], account: Account) -> Result<Ev
             Net::Proxied { folder, .. } => Some(take(folder, Show::ReadOnly)?),
             Net::None | Net::Host => None,
         },
+        outbox: take(&room.outbox, Show::Writable)?,
         has_views,
         layers: layers::take_all(&room.layers, account)?,
         binds: binds(room, plan)?,

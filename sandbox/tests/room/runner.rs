@@ -103,6 +103,7 @@ impl Task {
             bg: at("bg"),
             sub: at("sub"),
             feedback: at("feedback"),
+            outbox: at("outbox"),
             ro: Vec::new(),
             rw: Vec::new(),
             layers: Vec::new(),

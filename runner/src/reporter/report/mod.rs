@@ -70,6 +70,7 @@ pub fn lines(view: &TaskView, depth: Depth, command: &str, paint: Paint) -> Vec<
         report.judged(view, seal, judgement, full);
     }
     report.section("let pass by hand", overrides(view));
+    report.section("what came back", came_back(view, full));
     report.section("where it is", places(view));
     if full {
         report.section("toolchains in the room", toolchains(view));
@@ -190,6 +191,30 @@ fn wrong(view: &TaskView) -> Vec<String> {
     failed
         .map(|outcome| format!("the agent {}", one_line(&ended(outcome))))
         .collect()
+}
+
+/// Note and files of a task without a worktree.
+fn came_back(view: &TaskView, full: bool) -> Vec<String> {
+    let Some(returned) = view.returned.as_ref().filter(|_| !view.removed) else {
+        return Vec::new();
+    };
+    let few = if full { usize::MAX } else { FEW };
+    let note = returned.note.iter().flat_map(|note| note.lines());
+    let mut lines: Vec<String> = note.clone().take(few).map(one_line).collect();
+    let files = returned.artifacts.iter();
+    lines.extend(
+        files
+            .take(few)
+            .map(|file| format!("{} ({})", one_line(&file.path), counted(file.bytes, "byte"))),
+    );
+    let left = note.count().saturating_sub(few) + returned.artifacts.len().saturating_sub(few);
+    if returned.more || left > 0 {
+        lines.push("… and more".to_owned());
+    }
+    if !lines.is_empty() {
+        lines.push(format!("in {}", returned.outbox.display()));
+    }
+    lines
 }
 
 fn overrides(view: &TaskView) -> Vec<String> {
