@@ -60,14 +60,14 @@ pub enum NoteError {
 }
 
 impl Repository {
-    /// Adds a note to an object. A second note is put behind the first one, divided by an empty line; the same
-    /// text again changes nothing.
-    pub fn add_note(&self, object: Oid, text: &[u8]) -> Result<(), NoteError> {
+    /// Adds one note to each of these objects, all in one step. A second note is put behind the first one, divided
+    /// by an empty line; the same text again changes nothing.
+    pub fn add_note(&self, objects: &[Oid], text: &[u8]) -> Result<(), NoteError> {
         let _owner = self.act_as_owner();
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.try_note(object, text) {
+            match self.try_note(objects, text) {
                 Err(NoteError::Ref {
                     source: RefError::Moved { .. } | RefError::Locked { .. },
                     ..
@@ -107,37 +107,58 @@ impl Repository {
         Ok(None)
     }
 
-    fn try_note(&self, object: Oid, text: &[u8]) -> Result<(), NoteError> {
-        let failed = |source| NoteError::Read { object, source };
-        let stored = |source| NoteError::Store { object, source };
-        let tip = self
-            .ref_target(NOTES)
-            .map_err(|source| NoteError::Ref { object, source })?;
-        let before = self.read_note(object)?.unwrap_or_default();
-        if contains(&before, text) {
+    fn try_note(&self, objects: &[Oid], text: &[u8]) -> Result<(), NoteError> {
+        let Some(first) = objects.first().copied() else {
+            return Ok(());
+        };
+        let moved = |source| NoteError::Ref {
+            object: first,
+            source,
+        };
+        let tip = self.ref_target(NOTES).map_err(moved)?;
+        let mut wanting = Vec::new();
+        for object in objects {
+            let before = self.read_note(*object)?.unwrap_or_default();
+            if !contains(&before, text) {
+                wanting.push((*object, before));
+            }
+        }
+        if wanting.is_empty() {
             return Ok(());
         }
-        let gap: &[u8] = if before.is_empty() { b"" } else { b"\n" };
-        let note = [before.as_slice(), gap, text].concat();
-        let repo = self.open_for_reading().map_err(failed)?;
+        let read = |source| NoteError::Read {
+            object: first,
+            source,
+        };
+        let stored = |source| NoteError::Store {
+            object: first,
+            source,
+        };
+        let repo = self.open_for_reading().map_err(read)?;
         let mut store = Store::open(self, &repo).map_err(stored)?;
-        let blob = store.add(ObjectType::Blob, &note).map_err(stored)?;
-        let root = match tip {
-            Some(tip) => Some(peel_tree(&repo, tip).map_err(failed)?.id()),
+        let mut root = match tip {
+            Some(tip) => Some(peel_tree(&repo, tip).map_err(read)?.id()),
             None => None,
         };
-        let tree = Placing {
-            repo: &repo,
-            store: &mut store,
-            object,
+        for (object, before) in wanting {
+            let gap: &[u8] = if before.is_empty() { b"" } else { b"\n" };
+            let note = [before.as_slice(), gap, text].concat();
+            let blob = store.add(ObjectType::Blob, &note).map_err(stored)?;
+            let mut placing = Placing {
+                repo: &repo,
+                store: &mut store,
+                object,
+            };
+            root = Some(placing.place(root, &object.to_string(), blob)?);
         }
-        .place(root, &object.to_string(), blob)?;
-        let commit =
-            compose(&repo, tip, tree).map_err(|source| NoteError::Commit { object, source })?;
+        let Some(tree) = root else { return Ok(()) };
+        let commit = compose(&repo, tip, tree).map_err(|source| NoteError::Commit {
+            object: first,
+            source,
+        })?;
         let commit = store.add(ObjectType::Commit, &commit).map_err(stored)?;
         store.sync().map_err(stored)?;
-        self.move_ref(NOTES, commit, tip, None)
-            .map_err(|source| NoteError::Ref { object, source })
+        self.move_ref(NOTES, commit, tip, None).map_err(moved)
     }
 }
 

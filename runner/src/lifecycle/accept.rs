@@ -9,7 +9,6 @@ use super::proof::{self, Proof};
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::stage::Stage;
-use crate::supervisor::now_ms;
 
 impl Life<'_> {
     /// Moves the branch to an approved delivery.
@@ -71,7 +70,7 @@ impl Life<'_> {
                 .iter()
                 .map(|gate| (gate.name().to_owned(), reason.to_owned(), by.to_owned())),
         );
-        let proof = proof::of_delivery(self, &delivery, now_ms())?;
+        let proof = proof::of_recorded(self, &delivery)?;
         if let Err(failure) = proof.holds() {
             self.view.overrides = before;
             let task = &self.view.spec.task;

@@ -1,12 +1,13 @@
 //! One run of the agent, from its start to the end of its whole process tree.
 
-use sandbox::{Keeper, Order, Room};
+use sandbox::{Exit, Keeper, Order, Outcome, Room};
 
 use super::Life;
 use super::room::no_room;
 use crate::event::Event;
 use crate::exit::Failure;
 use crate::home::StateFolder;
+use crate::stage::Stage;
 use crate::task::Spec;
 
 /// The job of an attempt: the name under `.bg/`.
@@ -52,7 +53,22 @@ impl Life<'_> {
             stop_job(&self.shop.folder, &self.view.spec, job, asked);
         }
         let outcome = keeper.wait();
-        self.record(vec![Event::Ended { attempt, outcome }])
+        self.ended(attempt, outcome)
+    }
+
+    /// Records the end of an attempt, and with it that its tree is read, when it is.
+    pub(super) fn ended(&mut self, attempt: u32, outcome: Outcome) -> Result<(), Failure> {
+        let delivers = outcome.exit == Exit::Code(0) && self.view.worktree.is_some();
+        let mut events = vec![Event::Ended { attempt, outcome }];
+        if delivers {
+            events.push(Event::Sealing);
+        }
+        self.record(events)
+    }
+
+    /// Whether the last attempt left something to seal, or to take in.
+    pub(super) fn delivers(&self) -> bool {
+        matches!(self.view.stage, Stage::Waiting | Stage::Sealing)
     }
 }
 

@@ -25,19 +25,21 @@ impl Life<'_> {
         let Some(worktree) = self.view.worktree.clone() else {
             return self.take_what_came_back();
         };
-        self.record(vec![Event::Sealing])?;
+        if self.view.stage != Stage::Sealing {
+            self.record(vec![Event::Sealing])?;
+        }
         // Started now, the judge is up by the time that the seal is done.
         let judge = Judge::start()?;
         let seal = self.seal(&worktree)?;
         self.sealed_now = true;
         let nothing = seal.commit.is_none() && seal.problems.is_empty();
-        self.record(vec![Event::Sealed {
+        let sealed = Event::Sealed {
             seal: Box::new(seal),
-        }])?;
+        };
         if nothing {
-            return self.record(vec![Event::Empty]);
+            return self.record(vec![sealed, Event::Empty]);
         }
-        self.record(vec![Event::Gating])?;
+        self.record(vec![sealed, Event::Gating])?;
         self.judge_seal(judge, again)
     }
 
@@ -90,13 +92,15 @@ impl Life<'_> {
         let delivery = self.delivery()?;
         let judgement = judge.judge(&self.repository, &delivery)?;
         let verdict = judgement.verdict();
-        self.record(vec![Event::Judged {
-            judgement: Box::new(judgement),
-        }])?;
-        let proof = proof::of_delivery(self, &delivery, started)?;
-        self.record(vec![Event::Recorded {
-            evidence: proof.facts.clone(),
-        }])?;
+        let proof = proof::of_delivery(self, &delivery, &judgement, started)?;
+        self.record(vec![
+            Event::Judged {
+                judgement: Box::new(judgement),
+            },
+            Event::Recorded {
+                evidence: proof.facts.clone(),
+            },
+        ])?;
         match verdict {
             Verdict::Accepted => self.accept_delivery(&proof),
             Verdict::Rejected | Verdict::CouldNotCheck => {

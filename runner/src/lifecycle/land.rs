@@ -153,7 +153,7 @@ impl Life<'_> {
             return Ok(proof);
         }
         let delivery = self.delivery()?;
-        let proof = proof::of_delivery(self, &delivery, now_ms())?;
+        let proof = proof::of_recorded(self, &delivery)?;
         let evidence = proof.facts.clone();
         self.record(vec![Event::Recorded { evidence }])?;
         Ok(proof)
@@ -226,6 +226,7 @@ impl Life<'_> {
         let landed = self.repository.land(plan, &mut |step| {
             recorder
                 .record(&task, vec![Event::LandStep { step }])
+                .map(|_view| ())
                 .map_err(|failure| worktrees::JournalError::new(failure.to_string()))
         });
         match landed {

@@ -69,7 +69,7 @@ struct Life<'a> {
 /// is told, and it is not tried again for ever.
 pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<(), Failure> {
     let carried = catch_unwind(AssertUnwindSafe(|| carry_on(shop, task, job, stop)));
-    carried.unwrap_or_else(|_panic| {
+    let carried = carried.unwrap_or_else(|_panic| {
         let what = format!("the engine broke down at task {task}");
         let failure = Failure::new(Exit::Internal, what).advise(
             "supervisor.log in the state folder says where; the tree and what was sealed are as they were",
@@ -81,7 +81,9 @@ pub fn carry(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result
             shop.recorder.record(task, vec![Event::Failed { failure }])?;
         }
         Err(failure)
-    })
+    });
+    let settled = shop.recorder.settle(task);
+    carried.and(settled)
 }
 
 fn carry_on(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<(), Failure> {
@@ -170,17 +172,14 @@ fn run(
     keyring::open(&shop.root)?;
     prepare::claim_folder(&shop.folder.task(task.as_str()), &task)?;
     let name = repository.name().to_owned();
-    shop.recorder.record(
-        &task,
-        vec![Event::Queued {
-            spec: Box::new(spec),
-            repository: name,
-            start,
-        }],
-    )?;
+    let queued = Event::Queued {
+        spec: Box::new(spec),
+        repository: name,
+        start,
+    };
     let view = shop
         .recorder
-        .view(&task)?
+        .record(&task, vec![queued, Event::Preparing])?
         .ok_or_else(|| Failure::new(Exit::Internal, "the task was not recorded"))?;
     let mut life = Life {
         shop,
@@ -201,8 +200,7 @@ fn run(
 impl Life<'_> {
     fn record(&mut self, events: Vec<Event>) -> Result<(), Failure> {
         let task = self.view.spec.task.clone();
-        self.shop.recorder.record(&task, events)?;
-        if let Some(view) = self.shop.recorder.view(&task)? {
+        if let Some(view) = self.shop.recorder.record(&task, events)? {
             self.view = view;
             self.heed();
         }
@@ -246,7 +244,7 @@ impl Life<'_> {
                 break;
             }
             self.attempt(room.as_ref())?;
-            if self.view.stage != Stage::Waiting {
+            if !self.delivers() {
                 break;
             }
             self.judge_tree(used < allowed)?;

@@ -12,6 +12,7 @@ use crate::durable;
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::home::TaskFolder;
+use crate::stage::Stage;
 use crate::task::{Isolation, TaskId};
 
 /// Makes the task's folder; its existence is what makes an id taken.
@@ -30,7 +31,9 @@ pub(super) fn claim_folder(folder: &TaskFolder, task: &TaskId) -> Result<(), Fai
 impl Life<'_> {
     /// From a recorded wish to a worktree that an agent can be let into.
     pub(super) fn prepare(&mut self) -> Result<(), Failure> {
-        self.record(vec![Event::Preparing])?;
+        if self.view.stage != Stage::Preparing {
+            self.record(vec![Event::Preparing])?;
+        }
         let prepared = self.make_folders().and_then(|()| self.make_worktree());
         match prepared {
             Ok(event) => self.record(vec![event]),
@@ -66,10 +69,10 @@ impl Life<'_> {
         ] {
             make(path, 0o755)?;
         }
+        make(folder.outbox(), 0o700)?;
         make(folder.evidence(), 0o700)?;
         if let Some(goal) = &self.view.spec.goal {
             let file = folder.feedback().join(PROMPT);
-        make(folder.outbox(), 0o700)?;
             durable::replace(&file, goal.as_bytes(), 0o644).or_fail(Exit::Internal)?;
         }
         Ok(())

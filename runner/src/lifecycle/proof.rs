@@ -53,16 +53,22 @@ impl Proof {
     }
 }
 
-/// Evidence of the delivery that was judged last.
+/// Evidence of a delivery.
 pub(super) fn of_delivery(
     life: &Life<'_>,
     delivery: &Delivery,
+    judgement: &Judgement,
     started: u64,
 ) -> Result<Proof, Failure> {
+    let record = record(life, delivery, judgement, started)?;
+    write(life, delivery, judgement, record, "")
+}
+
+/// Evidence of the judgement that was recorded last, with what a person has said since.
+pub(super) fn of_recorded(life: &Life<'_>, delivery: &Delivery) -> Result<Proof, Failure> {
     let unjudged = || Failure::new(Exit::Internal, "the delivery was never judged");
     let judgement = life.view.judgement.clone().ok_or_else(unjudged)?;
-    let record = record(life, delivery, &judgement, started)?;
-    write(life, delivery, &judgement, record, "")
+    of_delivery(life, delivery, &judgement, now_ms())
 }
 
 /// Evidence of a merged tree.
@@ -192,12 +198,15 @@ fn write(
     durable::replace(&file("report.html"), report.as_bytes(), 0o600).or_fail(Exit::Internal)?;
     durable::write(&file("statement.json"), evidence.bytes(), 0o600).or_fail(Exit::Internal)?;
     // Commit: exact. Tree: still found when the commit is squashed or rebased.
-    for object in [&delivery.commit, &delivery.tree] {
-        let object = Oid::from_str(object).or_fail(Exit::Internal)?;
-        life.repository
-            .add_note(object, line.as_bytes())
-            .or_fail(Exit::Internal)?;
-    }
+    let objects = [&delivery.commit, &delivery.tree].map(|object| Oid::from_str(object));
+    let [commit, tree] = objects;
+    let objects = [
+        commit.or_fail(Exit::Internal)?,
+        tree.or_fail(Exit::Internal)?,
+    ];
+    life.repository
+        .add_note(&objects, line.as_bytes())
+        .or_fail(Exit::Internal)?;
     let facts = EvidenceFacts {
         statement: file("statement.json"),
         digest: evidence.digest(),

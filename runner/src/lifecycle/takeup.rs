@@ -77,7 +77,7 @@ impl Life<'_> {
                 self.see_out(keeper, attempt, &job)?;
                 drop(network);
             }
-            Attached::Ended(outcome) => self.record(vec![Event::Ended { attempt, outcome }])?,
+            Attached::Ended(outcome) => self.ended(attempt, outcome)?,
             Attached::Lost => return self.lost("the agent's keeper died with the supervisor"),
             Attached::NeverStarted => {
                 return self.lost("the supervisor died before the agent was started");
@@ -90,7 +90,7 @@ impl Life<'_> {
                 return self.lost(&text);
             }
         }
-        if self.view.stage == Stage::Waiting {
+        if self.delivers() {
             self.judge_tree(false)?;
         }
         self.finish()

@@ -1,7 +1,9 @@
-//! The one owner of the event store: a thread that records, folds, projects to `task.json` and tells
-//! followers, in that order, so that nobody ever hears of what is not durable.
+//! The one owner of the event store: a thread that records, folds, answers, projects to `task.json` and
+//! tells followers, in that order, so that nobody ever hears of what is not durable. The projection
+//! can be made again from the events; it is flushed to disk once, when work on a task ends.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,6 +24,10 @@ enum Message {
     Record {
         task: TaskId,
         events: Vec<Event>,
+        answer: Answer<Option<TaskView>>,
+    },
+    Settle {
+        task: TaskId,
         answer: Answer<()>,
     },
     View {
@@ -68,11 +74,19 @@ impl Recorder {
         Ok(Self { messages })
     }
 
-    /// Records facts; they are durable when this returns.
-    pub fn record(&self, task: &TaskId, events: Vec<Event>) -> Result<(), Failure> {
+    /// Records facts; they are durable when this returns. Answers how the task stands with them.
+    pub fn record(&self, task: &TaskId, events: Vec<Event>) -> Result<Option<TaskView>, Failure> {
         self.ask(|answer| Message::Record {
             task: task.clone(),
             events,
+            answer,
+        })
+    }
+
+    /// Work on a task has ended: its `task.json` is on disk when this returns.
+    pub fn settle(&self, task: &TaskId) -> Result<(), Failure> {
+        self.ask(|answer| Message::Settle {
+            task: task.clone(),
             answer,
         })
     }
@@ -113,6 +127,9 @@ impl Recorder {
     }
 }
 
+/// A way to write a file, with or without waiting for the disk.
+type Write = fn(&Path, &[u8], u32) -> Result<(), durable::WriteError>;
+
 struct Ledger {
     store: Store,
     folder: StateFolder,
@@ -130,7 +147,19 @@ impl Ledger {
                 answer,
             } => {
                 let recorded = self.record(&task, events);
-                answer.send(recorded).ok();
+                let view = self.views.get(&task).cloned();
+                match recorded {
+                    Ok(records) => {
+                        answer.send(Ok(view)).ok();
+                        self.tell(&task, &records);
+                    }
+                    Err(failure) => {
+                        answer.send(Err(failure)).ok();
+                    }
+                }
+            }
+            Message::Settle { task, answer } => {
+                answer.send(self.project(&task, durable::write)).ok();
             }
             Message::View { task, answer } => {
                 answer.send(Ok(self.views.get(&task).cloned())).ok();
@@ -150,19 +179,23 @@ impl Ledger {
         }
     }
 
-    fn record(&mut self, task: &TaskId, events: Vec<Event>) -> Result<(), Failure> {
+    fn record(&mut self, task: &TaskId, events: Vec<Event>) -> Result<Vec<Record>, Failure> {
         self.refuse_illegal(task, &events)?;
         let records = self.store.append(now_ms(), task, events)?;
         for record in &records {
             self.take_in(record)?;
         }
-        self.project(task)?;
+        Ok(records)
+    }
+
+    fn tell(&mut self, task: &TaskId, records: &[Record]) {
+        // What could not be projected is told when the work on the task settles, and is in the events all the same.
+        self.project(task, durable::replace).ok();
         if let Some(followers) = self.followers.get_mut(task) {
             for record in records {
                 followers.retain(|follower| follower.send(record.clone()).is_ok());
             }
         }
-        Ok(())
     }
 
     /// Nothing is written that could not be folded again.
@@ -183,7 +216,7 @@ impl Ledger {
         advanced
     }
 
-    fn project(&self, task: &TaskId) -> Result<(), Failure> {
+    fn project(&self, task: &TaskId, write: Write) -> Result<(), Failure> {
         let Some(view) = self.views.get(task) else {
             return Ok(());
         };
@@ -193,13 +226,7 @@ impl Ledger {
         }
         let mut text = view.object().to_string();
         text.push('\n');
-        // Only a resting state is worth a disk flush: any other is rebuilt from the events.
-        let written = if view.stage.rests() {
-            durable::write(&folder.summary(), text.as_bytes(), 0o600)
-        } else {
-            durable::replace(&folder.summary(), text.as_bytes(), 0o600)
-        };
-        written.or_fail(Exit::Internal)
+        write(&folder.summary(), text.as_bytes(), 0o600).or_fail(Exit::Internal)
     }
 }
 

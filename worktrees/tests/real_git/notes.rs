@@ -10,9 +10,9 @@ fn git_shows_notes_and_keeps_other_peoples() {
     let head = fixture.rev("HEAD");
     let repository = fixture.repository();
     assert_eq!(repository.read_note(head).unwrap(), None);
-    repository.add_note(head, b"first\n").unwrap();
-    repository.add_note(head, b"second\n").unwrap();
-    repository.add_note(head, b"second\n").unwrap();
+    repository.add_note(&[head], b"first\n").unwrap();
+    repository.add_note(&[head], b"second\n").unwrap();
+    repository.add_note(&[head], b"second\n").unwrap();
     assert_eq!(
         fixture.git(["notes", "--ref=airlock", "show", "HEAD"]),
         "first\n\nsecond"
@@ -24,7 +24,7 @@ fn git_shows_notes_and_keeps_other_peoples() {
     let other = fixture.commit("other");
     fixture.git(["notes", "--ref=airlock", "add", "-m", "by hand", "HEAD"]);
     assert_eq!(repository.read_note(other).unwrap().unwrap(), b"by hand\n");
-    repository.add_note(other, b"by us\n").unwrap();
+    repository.add_note(&[other], b"by us\n").unwrap();
     assert_eq!(
         fixture.git(["notes", "--ref=airlock", "show", "HEAD"]),
         "by hand\n\nby us"
@@ -43,7 +43,7 @@ fn many_writers_lose_nothing() {
             let repository = fixture.repository();
             scope.spawn(move || {
                 repository
-                    .add_note(*commit, commit.to_string().as_bytes())
+                    .add_note(&[*commit], commit.to_string().as_bytes())
                     .unwrap();
             });
         }

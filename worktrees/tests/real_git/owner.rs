@@ -56,7 +56,7 @@ fn root_makes_files_for_the_owner_of_the_repository() {
     assert!(strangers(&tree).is_empty() && strangers(&shadow).is_empty());
     write(&worktree.tree.join("new/file"), "n\n");
     let delivery = fixture.seal(&worktree).commit.unwrap();
-    repository.add_note(delivery, b"note\n").unwrap();
+    repository.add_note(&[delivery], b"note\n").unwrap();
     let plan = repository.plan_landing(&LandRequest {
         target: "main",
         delivery,
