@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Failure, Status};
 use crate::reporter::Console;
 
 /// Runs coding tasks in a locked room and lets out only work that it has checked itself.
@@ -26,6 +26,7 @@ Examples:
   airlock run --merge -- sh -c 'echo \"x = 1\" > x.py'    one task: room, gates, evidence, landing
   airlock run --agent codex --prompt 'add a parser'     a real agent
   airlock ls                                            tasks of this repository
+  airlock exec 4f2k -- git status                       a command in a task's room
   airlock gate --base HEAD~1                            judge any commit; needs no task
   airlock demo                                          see it work, without key or network
 
@@ -68,6 +69,8 @@ pub enum Verb {
     Events(commands::events::Args),
     /// Print the difference between the base and the delivery.
     Diff(commands::diff::Args),
+    /// Run a command in the room of a task, in front of you.
+    Exec(commands::exec::Args),
     /// Stop a running task.
     Stop(commands::stop::Args),
     /// Seal and judge what is in a task's tree now.
@@ -102,9 +105,10 @@ pub enum Verb {
 
 impl Cli {
     /// Does what was asked.
-    pub fn run(self, console: &Console) -> Result<Exit, Failure> {
+    pub fn run(self, console: &Console) -> Result<Status, Failure> {
         let globals = &self.globals;
-        match self.verb {
+        let exit = match self.verb {
+            Verb::Exec(args) => return commands::exec::run(globals, console, args),
             Verb::Run(args) => commands::run::run(globals, console, *args),
             Verb::Ls(args) => commands::ls::run(globals, console, args),
             Verb::Show(args) => commands::show::run(globals, console, args),
@@ -126,6 +130,7 @@ impl Cli {
             Verb::Demo(args) => commands::demo::run(globals, console, args),
             Verb::Bench(args) => commands::bench::run(globals, console, args),
             Verb::Completions(args) => commands::completions::run(globals, console, args),
-        }
+        };
+        exit.map(Status::from)
     }
 }

@@ -73,7 +73,7 @@ pub fn order(place: &Place, order: Order, watcher: &mut dyn Watcher) -> Result<C
 }
 
 /// Connects to the supervisor of a state folder, starting it when there is none.
-fn connect(place: &Place) -> Result<UnixStream, Failure> {
+pub(crate) fn connect(place: &Place) -> Result<UnixStream, Failure> {
     for _ in 0..200 {
         if let Ok(stream) = dial(&place.folder) {
             return Ok(stream);
@@ -87,7 +87,7 @@ fn connect(place: &Place) -> Result<UnixStream, Failure> {
 }
 
 /// A folder from which the same view of the repository is found again.
-fn start_of(place: &Place) -> PathBuf {
+pub(crate) fn start_of(place: &Place) -> PathBuf {
     place
         .repository
         .checkout()
@@ -177,6 +177,8 @@ fn converse(
                 conversation.record(place, &record, watcher);
                 conversation.carried.records.push(*record);
             }
+            // Only a command of a person's own is told so, and that has its own way.
+            Reply::Kept { .. } => {}
             Reply::Done => return Ok(Some(conversation.carried)),
             Reply::Failed { failure } => return Err(failure),
         }
@@ -190,7 +192,7 @@ fn died(task: Option<&TaskId>) -> Failure {
 }
 
 /// Ctrl-C and its relatives as readable events instead of sudden death.
-fn interrupts() -> nix::Result<SignalFd> {
+pub(crate) fn interrupts() -> nix::Result<SignalFd> {
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         signals.add(signal);

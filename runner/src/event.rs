@@ -120,6 +120,22 @@ pub enum Event {
         /// Whether the outbox holds more than is listed.
         more: bool,
     },
+    /// Somebody runs a command of his own in the room.
+    Exec {
+        /// Name of the job.
+        job: String,
+        /// The command, as text.
+        command: Vec<String>,
+        /// Who.
+        by: String,
+    },
+    /// That command's process tree is gone.
+    ExecEnded {
+        /// Name of the job.
+        job: String,
+        /// How it ended.
+        outcome: sandbox::Outcome,
+    },
     /// The tree is being read.
     Sealing,
     /// The tree was read and committed.
@@ -218,6 +234,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// Tells of something beside the task's own way: its state is as it was.
+    pub fn is_aside(&self) -> bool {
+        matches!(self, Self::Exec { .. } | Self::ExecEnded { .. })
+    }
+
     /// The name in the store and on the wire.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -227,6 +248,8 @@ impl Event {
             Self::Started { .. } => "started",
             Self::Ended { .. } => "ended",
             Self::Returned { .. } => "returned",
+            Self::Exec { .. } => "exec",
+            Self::ExecEnded { .. } => "exec_ended",
             Self::Sealing => "sealing",
             Self::Sealed { .. } => "sealed",
             Self::Empty => "empty",

@@ -61,6 +61,34 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// What the program ends with: a code of ours, or the one of a command that was run for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(u8);
+
+impl Status {
+    /// The code of a command of the person's own.
+    pub fn of_command(code: u8) -> Self {
+        Self(code)
+    }
+
+    /// The number given to the system.
+    pub fn code(self) -> u8 {
+        self.0
+    }
+}
+
+impl From<Exit> for Status {
+    fn from(exit: Exit) -> Self {
+        Self(exit.code())
+    }
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(status.0)
+    }
+}
+
 /// What went wrong, in the form that is printed and sent from the supervisor to the command line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Failure {

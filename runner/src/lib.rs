@@ -18,6 +18,7 @@ pub mod delivery;
 pub mod durable;
 pub mod event;
 pub mod exit;
+pub mod foreground;
 pub mod hex;
 pub mod home;
 pub mod itself;
@@ -72,7 +73,14 @@ pub fn main() -> ExitCode {
     };
     let console = Console::new(&cli.globals);
     match cli.run(&console) {
-        Ok(exit) => console.settle(exit).into(),
+        Ok(status) => {
+            let lost = console.settle(Exit::Ok);
+            if lost == Exit::Ok {
+                status.into()
+            } else {
+                lost.into()
+            }
+        }
         Err(failure) => {
             console.failure(&failure);
             console.settle(failure.exit).into()

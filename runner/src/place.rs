@@ -43,21 +43,10 @@ impl Place {
 
     /// The task whose id is, or uniquely begins with, `prefix`.
     pub fn task(&self, prefix: &str) -> Result<TaskView, Failure> {
-        let missing = || {
-            Failure::new(
-                Exit::NotFound,
-                format!("no task {prefix:?} in {}", self.repository.name()),
-            )
-            .advise("`airlock ls --all` lists the tasks of this repository")
-        };
+        let missing = || missing(prefix, self.repository.name());
         let store = self.store()?.ok_or_else(missing)?;
         let candidates = store.tasks(prefix)?;
-        let exact = candidates.iter().find(|id| id.as_str() == prefix);
-        let id = match (exact, candidates.as_slice()) {
-            (Some(id), _) | (None, [id]) => id,
-            (None, []) => return Err(missing()),
-            (None, several) => return Err(ambiguous(prefix, several)),
-        };
+        let id = choose(prefix, &candidates, self.repository.name())?;
         view(&store, id)?.ok_or_else(missing)
     }
 }
@@ -68,6 +57,26 @@ pub fn repository(globals: &Globals) -> Result<Repository, Failure> {
         let advice = advice_for_open(&error);
         Failure::caused(Exit::Usage, &error).advise(advice)
     })
+}
+
+/// The one of `candidates`, which all begin with `prefix`, that is meant.
+pub fn choose<'ids>(
+    prefix: &str,
+    candidates: &'ids [TaskId],
+    repository: &str,
+) -> Result<&'ids TaskId, Failure> {
+    let exact = candidates.iter().find(|id| id.as_str() == prefix);
+    match (exact, candidates) {
+        (Some(id), _) | (None, [id]) => Ok(id),
+        (None, []) => Err(missing(prefix, repository)),
+        (None, several) => Err(ambiguous(prefix, several)),
+    }
+}
+
+fn missing(prefix: &str, repository: &str) -> Failure {
+    let what = format!("no task {prefix:?} in {repository}");
+    Failure::new(Exit::NotFound, what)
+        .advise("`airlock ls --all` lists the tasks of this repository")
 }
 
 /// Folds one task.

@@ -140,6 +140,8 @@ impl Stage {
             }
             Event::Ended { outcome, .. } => (self == Self::Running, Self::after(&outcome.exit)),
             Event::Returned { .. } => (self == Self::Waiting, self),
+            // Not between a tree that is about to be read and the verdict on it.
+            Event::Exec { .. } => (self.rests() || self == Self::Running, self),
             Event::Sealing => {
                 let again = self.rests() && !over;
                 let on = matches!(self, Self::Waiting | Self::Sealing | Self::Gating);
@@ -169,7 +171,7 @@ impl Stage {
             Event::Stopped { .. } => (!self.rests(), Self::Stopped),
             Event::Lost { .. } => (!self.rests(), Self::Lost),
             Event::Discarded { .. } => (self.rests() || self == Self::Waiting, Self::Discarded),
-            Event::Checkout { .. } | Event::Removed => (true, self),
+            Event::ExecEnded { .. } | Event::Checkout { .. } | Event::Removed => (true, self),
         };
         may.then_some(next)
     }
@@ -285,6 +287,29 @@ mod tests {
         assert!(Stage::apply(Some(Stage::Gating), &refused).is_err());
         let after = Stage::apply(Some(Stage::Landing), &refused).unwrap();
         assert_eq!(after, Stage::Accepted);
+    }
+
+    #[test]
+    fn a_command_of_a_persons_own_moves_nothing_and_waits_for_the_verdict() {
+        let exec = event(r#"{"event":"exec","job":"exec-1","command":["true"],"by":"me"}"#);
+        for stage in [
+            Stage::Queued,
+            Stage::Preparing,
+            Stage::Waiting,
+            Stage::Sealing,
+            Stage::Gating,
+            Stage::Landing,
+        ] {
+            assert!(Stage::apply(Some(stage), &exec).is_err(), "{stage}");
+        }
+        for stage in [
+            Stage::Running,
+            Stage::Rejected,
+            Stage::Accepted,
+            Stage::Stopped,
+        ] {
+            assert_eq!(Stage::apply(Some(stage), &exec).unwrap(), stage);
+        }
     }
 
     #[test]

@@ -156,6 +156,28 @@ impl Store {
         Ok(records)
     }
 
+    /// The same for what tells of no state: whole, but not waited for; a machine that loses power in this moment may
+    /// forget it, and what it tells of has ended then.
+    pub fn append_aside(
+        &mut self,
+        at: u64,
+        task: &TaskId,
+        events: Vec<Event>,
+    ) -> Result<Vec<Record>, StoreError> {
+        let fail = |source| StoreError::Append {
+            task: task.clone(),
+            source,
+        };
+        self.connection
+            .execute_batch("PRAGMA synchronous = NORMAL;")
+            .map_err(fail)?;
+        let records = self.append(at, task, events);
+        self.connection
+            .execute_batch("PRAGMA synchronous = FULL;")
+            .map_err(fail)?;
+        records
+    }
+
     /// The events of one task after a position, oldest first.
     pub fn of_task(&self, task: &TaskId, after: u64) -> Result<Vec<Record>, StoreError> {
         self.select(

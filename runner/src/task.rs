@@ -225,7 +225,7 @@ pub struct Spec {
 }
 
 /// Command lines in JSON: text where a word is text, so that scripts can read it.
-mod words {
+pub(crate) mod words {
     use std::ffi::OsString;
     use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
@@ -238,7 +238,7 @@ mod words {
         Bytes(Vec<u8>),
     }
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         argv: &[OsString],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -252,7 +252,7 @@ mod words {
             .serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<OsString>, D::Error> {
         let words = Vec::<Word>::deserialize(deserializer)?;

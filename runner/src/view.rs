@@ -1,6 +1,7 @@
 //! What a task looks like now: the fold of its events, and the one JSON object that `run --json`,
 //! `show --json` and `task.json` share. Computes; never reads a file or a clock.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -63,6 +64,12 @@ pub struct TaskView {
     pub outcome: Option<sandbox::Outcome>,
     /// What came back without a worktree.
     pub returned: Option<ReturnedView>,
+    /// Commands that people run in the room now, by job.
+    pub execs: BTreeSet<String>,
+    /// How many there were so far.
+    pub exec_count: u64,
+    /// One of them ran after the tree was last sealed: the tree may be another by now.
+    pub touched: bool,
     /// The last seal.
     pub seal: Option<SealFacts>,
     /// The last judgement.
@@ -109,7 +116,9 @@ impl TaskView {
         if let Some(view) = view {
             view.stage = stage;
             view.seq = record.seq;
-            view.changed = record.at;
+            if !record.event.is_aside() {
+                view.changed = record.at;
+            }
             view.learn(&record.event);
         }
         Ok(())
@@ -130,6 +139,9 @@ impl TaskView {
             job: None,
             outcome: None,
             returned: None,
+            execs: BTreeSet::new(),
+            exec_count: 0,
+            touched: false,
             seal: None,
             judgement: None,
             evidence: None,
@@ -140,6 +152,29 @@ impl TaskView {
             reason: None,
             checkout: None,
             removed: false,
+        }
+    }
+
+    /// What people do in the room beside the task's own way.
+    fn learn_aside(&mut self, event: &Event) {
+        if let Event::Exec { job, .. } = event {
+            self.execs.insert(job.clone());
+            self.exec_count += 1;
+            self.touched = true;
+        } else if let Event::ExecEnded { job, .. } = event {
+            self.execs.remove(job);
+        }
+    }
+
+    fn learn_landing(&mut self, event: &Event) {
+        if let Event::Landing { plan } = event {
+            self.failure = None;
+            self.landing = Some(LandingView {
+                plan: (**plan).clone(),
+                landed: None,
+            });
+        } else if let (Event::Landed { commit, .. }, Some(landing)) = (event, &mut self.landing) {
+            landing.landed = Some(commit.clone());
         }
     }
 
@@ -180,7 +215,10 @@ impl TaskView {
                     more: *more,
                 });
             }
+            Event::Exec { .. } | Event::ExecEnded { .. } => self.learn_aside(event),
             Event::Sealing => {
+                // Whoever is held still meanwhile goes on afterwards.
+                self.touched = !self.execs.is_empty();
                 self.seal = None;
                 self.judgement = None;
                 self.evidence = None;
@@ -194,18 +232,7 @@ impl TaskView {
                     .push((gate.clone(), reason.clone(), by.clone()));
             }
             Event::Accepted { commit, .. } => self.accepted = Some(commit.clone()),
-            Event::Landing { plan } => {
-                self.failure = None;
-                self.landing = Some(LandingView {
-                    plan: (**plan).clone(),
-                    landed: None,
-                });
-            }
-            Event::Landed { commit, .. } => {
-                if let Some(landing) = &mut self.landing {
-                    landing.landed = Some(commit.clone());
-                }
-            }
+            Event::Landing { .. } | Event::Landed { .. } => self.learn_landing(event),
             Event::NotLanded { failure } | Event::Failed { failure } => {
                 self.failure = Some(failure.clone());
             }

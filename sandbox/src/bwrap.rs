@@ -75,6 +75,8 @@ pub(crate) struct Descriptors {
     /// Where the output goes; standard output and error are for bubblewrap's own words, because its outer half
     /// keeps them open to its end.
     pub(crate) output: i32,
+    /// The command's standard error; the same as `output` unless somebody is in front of it.
+    pub(crate) error: i32,
 }
 
 /// The arguments after `bwrap`, in the order that counts. The mounts are the holder's already:
@@ -125,6 +127,7 @@ pub(crate) fn command(arguments: i32, descriptors: Descriptors) -> Vec<String> {
         control,
         spec,
         output,
+        error,
         seccomp: _,
     } = descriptors;
     let words = [
@@ -137,7 +140,7 @@ pub(crate) fn command(arguments: i32, descriptors: Descriptors) -> Vec<String> {
     ]
     .map(str::to_owned);
     let mut words = words.to_vec();
-    words.extend([control, spec, output].map(|number| number.to_string()));
+    words.extend([control, spec, output, error].map(|number| number.to_string()));
     words
 }
 
@@ -161,6 +164,7 @@ mod tests {
             spec: 4,
             seccomp: 5,
             output: 7,
+            error: 8,
         };
         let words = arguments(descriptors, &["keys".to_owned()]);
         let line = words.join(" ");

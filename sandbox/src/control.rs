@@ -185,7 +185,7 @@ fn let_go_within(lock: &Path, patience: Duration) -> bool {
 }
 
 fn forget(locks: &Path, task: &str, lock: &Path) {
-    let files = ["holder.json", "room"].map(|what| holder::file_name(task, what));
+    let files = ["holder.json", "room", "door"].map(|what| holder::file_name(task, what));
     remove(locks, &files);
     remove_lock(lock);
 }

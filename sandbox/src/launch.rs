@@ -42,6 +42,8 @@ pub(crate) struct Launch {
     pub(crate) limits: Limits,
     /// In a room.
     pub(crate) confinement: Option<Confinement>,
+    /// Standard input is a terminal that becomes the command's own.
+    pub(crate) terminal: bool,
 }
 
 /// What is added inside a room.
@@ -134,6 +136,12 @@ fn prepare(
     telling: impl FnOnce(OwnedFd) -> Option<()>,
 ) -> Result<(), Failure> {
     nix::unistd::setsid().map_err(|errno| Failure::new("begin a session", errno))?;
+    if launch.terminal {
+        rustix::process::ioctl_tiocsctty(std::io::stdin()).map_err(|error| {
+            let errno = Errno::from_raw(error.raw_os_error());
+            Failure::new("take the terminal", errno)
+        })?;
+    }
     default_signals().map_err(|errno| Failure::new("reset signals", errno))?;
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
     if launch.confinement.is_none() {

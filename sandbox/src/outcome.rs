@@ -100,7 +100,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome of a job whose keeper died: nothing is known.
-    pub(crate) fn lost() -> Self {
+    pub fn lost() -> Self {
         Self {
             exit: Exit::Lost,
             code: None,
@@ -111,6 +111,14 @@ impl Outcome {
             started_ms: None,
             ended_ms: 0,
             elapsed_ms: 0,
+        }
+    }
+
+    /// The outcome of a job that was never handed to a keeper.
+    pub fn never(reason: String) -> Self {
+        Self {
+            exit: Exit::NotStarted { reason },
+            ..Self::lost()
         }
     }
 }

@@ -3,23 +3,27 @@
 //! Must never fork: helpers are our own program, spawned anew, with what they need on standard input.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::io::{self, BufRead as _, BufReader, IoSlice, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::attach::Keeper;
 use crate::error::{Fault, RoomError};
+use crate::foreground::Ends;
 use crate::holder::{self, HolderAnswer, HolderSpec};
 use crate::identity::Identity;
-use crate::keeper::{KeeperAnswer, KeeperSpec};
+use crate::keeper::{Foreground, KeeperAnswer, KeeperSpec};
 use crate::lock::HeldLock;
 use crate::spec::{JobSpec, RoomSpec};
 use crate::{bwrap, durable, wire};
@@ -56,6 +60,33 @@ impl Room {
     /// Opens the room: builds all of its walls but those that each job has of its own.
     pub fn open(spec: &RoomSpec) -> Result<Self, RoomError> {
         usable("task", &spec.task, LONGEST)?;
+        let _door = door(&spec.locks, &spec.task)?;
+        Self::build(spec)
+    }
+
+    /// Joins the room of the task when it is open, else opens it.
+    pub fn enter(spec: &RoomSpec) -> Result<Self, RoomError> {
+        usable("task", &spec.task, LONGEST)?;
+        if let Some(open) = Self::take_up(&spec.locks, &spec.task)? {
+            return Ok(open);
+        }
+        let _door = door(&spec.locks, &spec.task)?;
+        if let Some(open) = Self::take_up(&spec.locks, &spec.task)? {
+            return Ok(open);
+        }
+        // A holder that was let go ends in a moment; the next one needs its lock.
+        let lock = spec
+            .locks
+            .join(holder::file_name(&spec.task, "holder.lock"));
+        drop(
+            HeldLock::acquire(&lock)
+                .map_err(|error| build("lock the room", &lock, error.source))?,
+        );
+        Self::build(spec)
+    }
+
+    /// With the door shut.
+    fn build(spec: &RoomSpec) -> Result<Self, RoomError> {
         let bwrap = bwrap::find_bwrap()?;
         let account = Account::choose(spec.repo_owner, &spec.task)?;
         let pipe = make_pipe(spec)?;
@@ -63,7 +94,7 @@ impl Room {
             room: spec.clone(),
             account,
         };
-        let (mut child, answer) = ask::<HolderAnswer>("__holder", &holder, &spec.task)?;
+        let (mut child, answer) = ask::<HolderAnswer>("__holder", &holder, &[], &spec.task)?;
         let writable = match answer {
             Some(HolderAnswer::Ready { writable }) => writable,
             Some(HolderAnswer::Failed(fault)) => {
@@ -86,9 +117,18 @@ impl Room {
             pipe: Some(pipe),
             child: Some(child),
         };
-        room.record()?;
+        if let Err(error) = room.record() {
+            room.end_behind_door();
+            return Err(error);
+        }
         // Now that the holder reads: a pipe of our own that only writes.
-        room.pipe = Some(open_pipe(&room.locks, &room.task)?);
+        match open_pipe(&room.locks, &room.task) {
+            Ok(pipe) => room.pipe = Some(pipe),
+            Err(error) => {
+                room.end_behind_door();
+                return Err(error);
+            }
+        }
         Ok(room)
     }
 
@@ -97,7 +137,7 @@ impl Room {
         let path = locks.join(holder::file_name(task, "holder.json"));
         let text = match std::fs::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(build("read the room's record", &path, error)),
         };
         let entrance: Entrance = serde_json::from_slice(&text)
@@ -117,9 +157,21 @@ impl Room {
         }))
     }
 
+    /// Whether it was opened through this handle, and not joined.
+    pub fn is_opened_here(&self) -> bool {
+        self.child.is_some()
+    }
+
     /// Starts a job. Comes back when all walls stand around it and it is kept, or with what stood in the way.
     pub fn start(&self, job: &JobSpec) -> Result<Keeper, RoomError> {
-        start_kept(&self.locks, &self.task, job, Some(self.entrance.clone()))
+        let entrance = Some(self.entrance.clone());
+        start_kept(&self.locks, &self.task, job, entrance, None)
+    }
+
+    /// Starts a job with somebody in front of it, who gets its output and is told how it goes.
+    pub fn start_in_front(&self, job: &JobSpec, ends: &Ends) -> Result<Keeper, RoomError> {
+        let entrance = Some(self.entrance.clone());
+        start_kept(&self.locks, &self.task, job, entrance, Some(ends))
     }
 
     /// Ends the holder and waits until it is gone. Jobs that still run keep their walls; no new one can be started.
@@ -127,10 +179,29 @@ impl Room {
         self.end();
     }
 
-    /// Lets go without ending it: the room lives on as long as a job does.
+    /// Lets go without ending it: the room lives on as long as a job does. Whoever opened it comes back when it is
+    /// closed, and nothing of it is left then.
     pub fn leave(mut self) {
         // Without its pipe there is nothing that `Drop` would end.
         self.pipe = None;
+        let Some(child) = &mut self.child else { return };
+        reap(child);
+        if let Ok(_door) = door(&self.locks, &self.task)
+            && self.is_recorded()
+        {
+            tidy(&self.locks, &self.task);
+        }
+    }
+
+    /// Whether the files in the lock folder are this room's, and not those of one that was opened after it.
+    fn is_recorded(&self) -> bool {
+        let path = self
+            .locks
+            .join(holder::file_name(&self.task, "holder.json"));
+        let entrance = std::fs::read(path).ok();
+        let entrance: Option<Entrance> =
+            entrance.and_then(|text| serde_json::from_slice(&text).ok());
+        entrance.is_some_and(|entrance| entrance.holder == self.entrance.holder)
     }
 
     fn record(&self) -> Result<(), RoomError> {
@@ -143,9 +214,16 @@ impl Room {
     }
 
     fn end(&mut self) {
-        if self.pipe.take().is_none() {
-            return;
+        if self.pipe.is_some() {
+            // Without the lock folder there are no files either.
+            let _door = door(&self.locks, &self.task).ok();
+            self.end_behind_door();
         }
+    }
+
+    /// With the door shut.
+    fn end_behind_door(&mut self) {
+        self.pipe = None;
         let pidfd = self.entrance.holder.open();
         self.entrance.holder.kill();
         if let Some(pidfd) = pidfd {
@@ -154,16 +232,26 @@ impl Room {
         if let Some(child) = &mut self.child {
             reap(child);
         }
-        for what in ["holder.json", "room"] {
-            // What cannot be removed names a holder that is proven dead.
-            drop(std::fs::remove_file(
-                self.locks.join(holder::file_name(&self.task, what)),
-            ));
-        }
-        let lock = self
-            .locks
-            .join(holder::file_name(&self.task, "holder.lock"));
-        if let Ok(Some(lock)) = HeldLock::try_acquire(&lock) {
+        tidy(&self.locks, &self.task);
+    }
+}
+
+/// Shut while a room is opened or its files are removed: one at a time.
+#[derive(Debug)]
+struct Door(Option<HeldLock>);
+
+fn door(locks: &Path, task: &str) -> Result<Door, RoomError> {
+    let path = locks.join(holder::file_name(task, "door"));
+    std::fs::create_dir_all(locks).map_err(|error| build("make the lock folder", locks, error))?;
+    HeldLock::acquire(&path)
+        .map(|lock| Door(Some(lock)))
+        .map_err(|error| build("shut the room's door", &path, error.source))
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(lock) = self.0.take() {
+            // Whoever waits for it makes a new one.
             drop(lock.remove());
         }
     }
@@ -205,7 +293,7 @@ fn tidy(locks: &Path, task: &str) {
 /// Starts a job without a room: no walls, but a keeper that sees it through.
 pub fn start_unconfined(locks: &Path, task: &str, job: &JobSpec) -> Result<Keeper, RoomError> {
     usable("task", task, LONGEST)?;
-    start_kept(locks, task, job, None)
+    start_kept(locks, task, job, None, None)
 }
 
 fn start_kept(
@@ -213,6 +301,7 @@ fn start_kept(
     task: &str,
     job: &JobSpec,
     entrance: Option<Entrance>,
+    ends: Option<&Ends>,
 ) -> Result<Keeper, RoomError> {
     usable("job", &job.job, LONGEST.saturating_sub(task.len()))?;
     let spec = KeeperSpec {
@@ -220,8 +309,25 @@ fn start_kept(
         locks: locks.to_owned(),
         job: job.clone(),
         entrance,
+        foreground: ends.map(|ends| Foreground {
+            input: ends.input.is_some(),
+            terminal: ends.terminal,
+        }),
     };
-    let (mut child, answer) = ask::<KeeperAnswer>("__keeper", &spec, task)?;
+    let handed: Vec<BorrowedFd<'_>> = ends
+        .iter()
+        .flat_map(|ends| {
+            [
+                Some(&ends.output),
+                Some(&ends.error),
+                Some(&ends.line),
+                ends.input.as_ref(),
+            ]
+        })
+        .flatten()
+        .map(OwnedFd::as_fd)
+        .collect();
+    let (mut child, answer) = ask::<KeeperAnswer>("__keeper", &spec, &handed, task)?;
     match answer {
         Some(KeeperAnswer::Kept) => Ok(Keeper::of_child(child, locks, task, job)),
         Some(KeeperAnswer::Failed(fault)) => {
@@ -250,10 +356,11 @@ fn usable(what: &'static str, name: &str, longest: usize) -> Result<(), RoomErro
     Ok(())
 }
 
-/// Spawns a helper, gives it its spec, and reads its one answer.
+/// Spawns a helper, gives it its spec and descriptors beside it, and reads its one answer.
 fn ask<Answer: DeserializeOwned>(
     role: &str,
     spec: &impl Serialize,
+    handed: &[BorrowedFd<'_>],
     task: &str,
 ) -> Result<(Child, Option<Answer>), RoomError> {
     let fault = |doing: &str| {
@@ -265,24 +372,34 @@ fn ask<Answer: DeserializeOwned>(
         }
     };
     let text = serde_json::to_vec(spec).map_err(|error| fault("write a spec")(error.into()))?;
+    let (ours, theirs) = UnixStream::pair().map_err(fault("make a socket"))?;
     let mut child = Command::new("/proc/self/exe")
         .arg0(format!("airlock {role} {task}"))
         .arg(role)
         .env_clear()
-        .stdin(Stdio::piped())
+        .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .map_err(fault("start a helper process"))?;
-    if let Some(mut input) = child.stdin.take() {
-        // A helper that does not read any more has an answer why, or none.
-        drop(input.write_all(&text));
-    }
+    // A helper that does not read any more has an answer why, or none.
+    drop(hand_over(ours, &text, handed));
     let mut line = String::new();
     if let Some(output) = child.stdout.take() {
         drop(BufReader::new(output).read_line(&mut line));
     }
     Ok((child, serde_json::from_str(&line).ok()))
+}
+
+fn hand_over(mut socket: UnixStream, text: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !handed.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(handed)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let words = [IoSlice::new(text)];
+    let sent = rustix::net::sendmsg(&socket, &words, &mut beside, SendFlags::NOSIGNAL)?;
+    socket.write_all(text.get(sent..).unwrap_or_default())
 }
 
 fn reap(child: &mut Child) {
@@ -305,7 +422,7 @@ fn make_pipe(spec: &RoomSpec) -> Result<File, RoomError> {
         });
     }
     match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(build("remove an old pipe", &path, error));
         }
         Ok(()) | Err(_) => {}
@@ -330,12 +447,12 @@ fn open_pipe(locks: &Path, task: &str) -> Result<File, RoomError> {
         .open(&path)
         .map_err(fault)?;
     if !pipe.metadata().map_err(fault)?.file_type().is_fifo() {
-        return Err(fault(std::io::ErrorKind::InvalidData.into()));
+        return Err(fault(io::ErrorKind::InvalidData.into()));
     }
     Ok(pipe)
 }
 
-fn build(doing: &str, path: &Path, source: std::io::Error) -> RoomError {
+fn build(doing: &str, path: &Path, source: io::Error) -> RoomError {
     RoomError::Build {
         doing: doing.to_owned(),
         path: Some(path.to_owned()),

@@ -18,6 +18,8 @@ mod config;
 mod escape;
 /// The record of a delivery, and that a changed byte is found.
 mod evidence;
+/// A command of a person's own in a task's room.
+mod exec;
 /// What is let out and what is not; judging any commit.
 mod gates;
 /// Odd repositories and poor hosts.

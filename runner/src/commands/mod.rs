@@ -10,6 +10,7 @@ pub mod diff;
 pub mod doctor;
 pub mod events;
 pub mod evidence;
+pub mod exec;
 pub mod gate;
 pub mod init;
 pub mod logs;

@@ -24,7 +24,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     let place = Place::find(globals)?;
     let view = place.task(&args.task)?;
     let task = view.spec.task;
-    if view.stage.rests() {
+    if view.stage.rests() && view.execs.is_empty() {
         let what = format!("task {task} is {} already", view.stage);
         return Err(Failure::new(Exit::Conflict, what)
             .advise(format!("`airlock show {task}` says how it ended")));

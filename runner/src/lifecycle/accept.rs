@@ -58,6 +58,13 @@ impl Life<'_> {
             return Err(Failure::new(Exit::Conflict, what)
                 .advise("only a delivery that a gate refused can be let pass"));
         }
+        if self.view.touched && self.tree_differs()? {
+            let task = &self.view.spec.task;
+            let what = format!("the tree of task {task} is not the one that was judged");
+            return Err(Failure::new(Exit::Conflict, what).advise(format!(
+                "a command was run in it since; `airlock deliver {task}` seals and judges it again"
+            )));
+        }
         let overridden = gates.iter().map(|gate| Event::Overridden {
             gate: gate.name().to_owned(),
             reason: reason.to_owned(),

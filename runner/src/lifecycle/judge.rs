@@ -28,9 +28,12 @@ impl Life<'_> {
         if self.view.stage != Stage::Sealing {
             self.record(vec![Event::Sealing])?;
         }
+        // From here on no command can be started in the room; those that run stand still until the tree is read.
+        let still = self.hold_still()?;
         // Started now, the judge is up by the time that the seal is done.
         let judge = Judge::start()?;
         let seal = self.seal(&worktree)?;
+        drop(still);
         self.sealed_now = true;
         let nothing = seal.commit.is_none() && seal.problems.is_empty();
         let sealed = Event::Sealed {

@@ -4,6 +4,7 @@
 
 mod accept;
 mod attempt;
+mod exec;
 mod judge;
 mod land;
 mod network;
@@ -29,6 +30,8 @@ use crate::supervisor::wire::Order;
 use crate::supervisor::{Shop, StopRequest};
 use crate::task::{Secrets, Spec, TaskId};
 use crate::view::TaskView;
+
+pub use exec::{exec, let_go_on, see_off, stop_all};
 
 /// What is to be done with a task.
 #[derive(Debug)]
@@ -130,7 +133,9 @@ fn carry_on(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<
             ..
         }) => life.merge(into.as_deref(), style, allow_unconfined),
         Some(Order::Remove { discard, .. }) => life.remove(discard),
-        Some(Order::Run { .. } | Order::Stop { .. } | Order::Follow { .. }) => Ok(()),
+        Some(Order::Run { .. } | Order::Stop { .. } | Order::Exec(_) | Order::Follow { .. }) => {
+            Ok(())
+        }
     };
     life.close(carried)
 }

@@ -28,12 +28,13 @@ impl Life<'_> {
         if !self.view.spec.isolation.confined() {
             return Ok(None);
         }
-        Room::open(&self.room_spec()?)
+        // A person may have opened it for a command of his own.
+        Room::enter(&self.room_spec()?)
             .map(Some)
             .map_err(|error| no_room(&error))
     }
 
-    fn room_spec(&self) -> Result<RoomSpec, Failure> {
+    pub(super) fn room_spec(&self) -> Result<RoomSpec, Failure> {
         let spec = &self.view.spec;
         let folder = self.folder();
         let repository = &self.repository;

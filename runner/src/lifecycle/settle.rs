@@ -25,7 +25,12 @@ impl Life<'_> {
         };
         let (checkout, reason) = match (self.view.spec.cleanup, proof) {
             (Cleanup::Never, _) => (Checkout::Kept, "cleanup is never".to_owned()),
+            (Cleanup::OnSuccess, Some(_)) if self.in_use()? => {
+                let reason = "somebody runs a command in it";
+                (Checkout::Kept, reason.to_owned())
+            }
             (Cleanup::OnSuccess | Cleanup::Always, Some(proof)) => {
+                self.clear_room("the checkout is removed")?;
                 (Checkout::Removed, proof.to_owned())
             }
             (Cleanup::OnSuccess, None) if edited => {
@@ -36,6 +41,7 @@ impl Life<'_> {
                 (Checkout::Kept, format!("the task is {}", self.view.stage))
             }
             (Cleanup::Always, None) => {
+                self.clear_room("the checkout is removed")?;
                 let kept = self.rescue(&worktree)?;
                 (Checkout::Removed, format!("cleanup is always; {kept}"))
             }
@@ -59,9 +65,10 @@ impl Life<'_> {
     }
 
     /// Whether the tree holds anything that was not there when it was judged. A tree that was sealed by this very
-    /// command has had no time to change: its jobs have ended.
-    fn edited_since_judged(&self, worktree: &Worktree) -> Result<bool, Failure> {
-        let (Some(judged), false) = (&self.view.seal, self.sealed_now) else {
+    /// command has had no time to change, unless somebody else works in it: its own jobs have ended.
+    pub(super) fn edited_since_judged(&self, worktree: &Worktree) -> Result<bool, Failure> {
+        let untouched = self.sealed_now && !self.view.touched;
+        let (Some(judged), false) = (&self.view.seal, untouched) else {
             return Ok(false);
         };
         let Some(now) = self.look_again(worktree)? else {

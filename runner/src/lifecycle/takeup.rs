@@ -159,7 +159,9 @@ impl Life<'_> {
                     return Err(Failure::usage(what)
                         .advise("set them and resume again; they are never stored"));
                 }
-                sandbox::sweep(&self.shop.folder.locks(), task.as_str());
+                if self.view.execs.is_empty() {
+                    sandbox::sweep(&self.shop.folder.locks(), task.as_str());
+                }
                 if self.view.worktree.is_none() && self.view.spec.isolation.has_worktree() {
                     self.prepare()?;
                 }

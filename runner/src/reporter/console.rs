@@ -203,6 +203,16 @@ impl Console {
         }
     }
 
+    /// What failed in something that was done for a person, in one line.
+    pub fn problem(&self, line: &str) {
+        let line = agent_text::plain(line);
+        self.say(&format!(
+            "{} {}",
+            self.err.paint.put(Tone::Bad, "error:"),
+            line.trim_end()
+        ));
+    }
+
     fn described(&self, failure: &Failure) -> String {
         let paint = self.err.paint;
         let clean = |text: &str| agent_text::plain(text).trim_end().replace('\n', "\n    ");
@@ -252,6 +262,27 @@ impl Console {
             Some(_) => self.agent_lines(&String::from_utf8_lossy(bytes)),
             None => self.raw(bytes),
         }
+    }
+
+    /// The same on standard error.
+    pub(super) fn agent_error(&self, bytes: &[u8]) {
+        let guarded;
+        let bytes = if self.guard.is_some() {
+            guarded = self.guarded(&String::from_utf8_lossy(bytes));
+            guarded.as_bytes()
+        } else {
+            bytes
+        };
+        // Without standard error there is nobody left to complain to.
+        self.bars
+            .suspend(|| io::stderr().lock().write_all(bytes))
+            .ok();
+    }
+
+    /// Filters for text of agents on standard output and standard error; none where a program reads.
+    pub(super) fn filters(&self) -> [Option<Filter>; 2] {
+        [self.out, self.err]
+            .map(|stream| stream.terminal.then(|| Filter::new(stream.paint.colours)))
     }
 
     /// A filter for text of agents on standard output.

@@ -51,6 +51,11 @@ pub fn tell(event: &Event) -> Told {
         Event::Returned {
             note, artifacts, ..
         } => (Remark, Quiet, came_back(note.as_deref(), artifacts.len())),
+        Event::Exec { command, by, .. } => {
+            let text = format!("{by} runs in the room: {}", command.join(" "));
+            (Remark, Quiet, text)
+        }
+        Event::ExecEnded { job, outcome } => (Remark, Quiet, format!("{job} {}", ended(outcome))),
         Event::Sealing => (Begins, Quiet, "reads the tree".to_owned()),
         Event::Sealed { seal } => sealed(seal),
         Event::Empty => (Ends, Doubtful, "nothing was delivered".to_owned()),

@@ -1,29 +1,39 @@
 //! One command line that is connected: reads its order, streams what is recorded, ends with the
 //! result. A connection that breaks changes nothing for the task.
 
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use std::io::Cursor;
+use std::os::fd::OwnedFd;
+
+use sandbox::Ends;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Chain};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::oneshot;
 
-use super::Recorder;
+use super::Shop;
+use super::opening::{self, Opening};
 use super::registry::{Begin, Call, Ending};
-use super::wire::{Order, Reply, Request, Then};
+use super::wire::{Order, Reply, Request, Then, Wish};
 use crate::event::Record;
 use crate::exit::{Exit, Failure};
-use crate::itself;
 use crate::task::TaskId;
+use crate::{itself, lifecycle};
 
 /// Serves one connection to its end.
-pub(super) async fn serve(stream: UnixStream, calls: Sender<Call>, recorder: Recorder) {
+pub(super) async fn serve(stream: UnixStream, calls: Sender<Call>, shop: Shop) {
+    let mut opening = opening::read(&stream).await;
     let (reading, writing) = stream.into_split();
+    let rest = opening
+        .as_mut()
+        .map(|opening| std::mem::take(&mut opening.rest));
+    let rest = Cursor::new(rest.unwrap_or_default());
     let mut caller = Caller {
-        lines: BufReader::new(reading),
+        lines: BufReader::new(rest.chain(reading)),
         replies: writing,
         calls,
     };
-    let result = caller.carry(&recorder).await;
+    let result = caller.carry(opening, &shop).await;
     let last = match result {
         Ok(()) => Reply::Done,
         Err(failure) => Reply::Failed { failure },
@@ -32,24 +42,25 @@ pub(super) async fn serve(stream: UnixStream, calls: Sender<Call>, recorder: Rec
 }
 
 struct Caller {
-    lines: BufReader<OwnedReadHalf>,
+    lines: BufReader<Chain<Cursor<Vec<u8>>, OwnedReadHalf>>,
     replies: OwnedWriteHalf,
     calls: Sender<Call>,
 }
 
 impl Caller {
-    async fn carry(&mut self, recorder: &Recorder) -> Result<(), Failure> {
-        let mut line = String::new();
-        let read = self.lines.read_line(&mut line).await;
-        let request: Request = read
-            .ok()
-            .and_then(|_bytes| serde_json::from_str(&line).ok())
-            .ok_or_else(|| {
-                Failure::new(
-                    Exit::Internal,
-                    "the supervisor does not understand the order",
-                )
-            })?;
+    async fn carry(&mut self, opening: Option<Opening>, shop: &Shop) -> Result<(), Failure> {
+        let recorder = &shop.recorder;
+        let misunderstood = || {
+            Failure::new(
+                Exit::Internal,
+                "the supervisor does not understand the order",
+            )
+        };
+        let Opening {
+            line, descriptors, ..
+        } = opening.ok_or_else(misunderstood)?;
+        let request: Request =
+            serde_json::from_slice(&line).map_err(|_nonsense| misunderstood())?;
         if request.version != itself::VERSION {
             return Err(other_version(&request.version));
         }
@@ -69,13 +80,17 @@ impl Caller {
                     None => Ok(()),
                 }
             }
+            Order::Exec(wish) => {
+                let ends = ends(&wish, descriptors).ok_or_else(misunderstood)?;
+                self.exec(shop, wish, ends).await
+            }
             order @ (Order::Run { .. }
             | Order::Deliver { .. }
             | Order::Accept { .. }
             | Order::Merge { .. }
             | Order::Resume { .. }
             | Order::Remove { .. }) => {
-                let (task, detach) = subject(&order);
+                let (task, detach) = subject(&order).ok_or_else(misunderstood)?;
                 let records = recorder.follow(&task);
                 let start = request.start;
                 let begin = |answer| {
@@ -95,6 +110,25 @@ impl Caller {
                 self.stream(&task, records, ending).await
             }
         }
+    }
+
+    /// A command of a person's own. It is seen to its end whether or not somebody still listens here.
+    async fn exec(&mut self, shop: &Shop, wish: Wish, ends: Ends) -> Result<(), Failure> {
+        let shop = shop.clone();
+        let (kept, told) = oneshot::channel();
+        let work = tokio::task::spawn_blocking(move || {
+            lifecycle::exec(&shop, wish, ends, |task, job| {
+                kept.send((task.clone(), job.to_owned())).ok();
+            })
+        });
+        if let Ok((task, job)) = told.await {
+            self.reply(&Reply::Taken { task }).await;
+            self.reply(&Reply::Kept { job }).await;
+        }
+        work.await.unwrap_or_else(|_panic| {
+            let what = "the engine broke down at this command";
+            Err(Failure::new(Exit::Internal, what))
+        })
     }
 
     async fn stop(&mut self, task: TaskId, by: String, reason: String) -> Result<(), Failure> {
@@ -182,8 +216,20 @@ impl Caller {
     }
 }
 
-fn subject(order: &Order) -> (TaskId, bool) {
-    match order {
+/// The streams of a command, in the order in which they are sent.
+fn ends(wish: &Wish, descriptors: Vec<OwnedFd>) -> Option<Ends> {
+    let mut descriptors = descriptors.into_iter();
+    Some(Ends {
+        output: descriptors.next()?,
+        error: descriptors.next()?,
+        line: descriptors.next()?,
+        input: descriptors.next(),
+        terminal: wish.terminal,
+    })
+}
+
+fn subject(order: &Order) -> Option<(TaskId, bool)> {
+    Some(match order {
         Order::Run { spec, detach, .. } => (spec.task.clone(), *detach),
         Order::Stop { task, .. }
         | Order::Deliver { task, .. }
@@ -192,7 +238,9 @@ fn subject(order: &Order) -> (TaskId, bool) {
         | Order::Resume { task, .. }
         | Order::Remove { task, .. }
         | Order::Follow { task } => (task.clone(), false),
-    }
+        // Carried out beside the task's own way.
+        Order::Exec(_) => return None,
+    })
 }
 
 fn other_version(version: &str) -> Failure {

@@ -4,6 +4,7 @@
 //! the next one takes their jobs up from events and files.
 
 mod connection;
+mod opening;
 mod recorder;
 mod registry;
 pub mod wire;

@@ -34,6 +34,13 @@ enum Message {
         task: TaskId,
         answer: Answer<Option<TaskView>>,
     },
+    Like {
+        prefix: String,
+        answer: Answer<Vec<TaskId>>,
+    },
+    Execs {
+        answer: Answer<Vec<TaskView>>,
+    },
     Open {
         answer: Answer<Vec<TaskView>>,
     },
@@ -97,6 +104,17 @@ impl Recorder {
             task: task.clone(),
             answer,
         })
+    }
+
+    /// The tasks whose id begins with `prefix`.
+    pub fn like(&self, prefix: &str) -> Result<Vec<TaskId>, Failure> {
+        let prefix = prefix.to_owned();
+        self.ask(|answer| Message::Like { prefix, answer })
+    }
+
+    /// Every task in whose room somebody runs a command.
+    pub fn with_execs(&self) -> Result<Vec<TaskView>, Failure> {
+        self.ask(|answer| Message::Execs { answer })
     }
 
     /// Every task with work left that nobody needs to ask for.
@@ -164,6 +182,17 @@ impl Ledger {
             Message::View { task, answer } => {
                 answer.send(Ok(self.views.get(&task).cloned())).ok();
             }
+            Message::Like { prefix, answer } => {
+                let like = self
+                    .views
+                    .keys()
+                    .filter(|id| id.as_str().starts_with(&prefix));
+                answer.send(Ok(like.cloned().collect())).ok();
+            }
+            Message::Execs { answer } => {
+                let busy = self.views.values().filter(|view| !view.execs.is_empty());
+                answer.send(Ok(busy.cloned().collect())).ok();
+            }
             Message::Open { answer } => {
                 let open = self
                     .views
@@ -181,7 +210,12 @@ impl Ledger {
 
     fn record(&mut self, task: &TaskId, events: Vec<Event>) -> Result<Vec<Record>, Failure> {
         self.refuse_illegal(task, &events)?;
-        let records = self.store.append(now_ms(), task, events)?;
+        let aside = events.iter().all(Event::is_aside);
+        let records = if aside {
+            self.store.append_aside(now_ms(), task, events)?
+        } else {
+            self.store.append(now_ms(), task, events)?
+        };
         for record in &records {
             self.take_in(record)?;
         }
@@ -190,7 +224,9 @@ impl Ledger {
 
     fn tell(&mut self, task: &TaskId, records: &[Record]) {
         // What could not be projected is told when the work on the task settles, and is in the events all the same.
-        self.project(task, durable::replace).ok();
+        if !records.iter().all(|record| record.event.is_aside()) {
+            self.project(task, durable::replace).ok();
+        }
         if let Some(followers) = self.followers.get_mut(task) {
             for record in records {
                 followers.retain(|follower| follower.send(record.clone()).is_ok());

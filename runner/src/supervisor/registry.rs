@@ -90,7 +90,8 @@ struct Work {
 struct Registry {
     shop: Shop,
     works: HashMap<TaskId, Work>,
-    running: JoinSet<(TaskId, Result<(), Failure>)>,
+    /// Work on tasks, and commands of an earlier supervisor that are seen to their end.
+    running: JoinSet<(Option<TaskId>, Result<(), Failure>)>,
 }
 
 /// Serves until nothing has been left to do for a while.
@@ -108,13 +109,13 @@ pub(super) async fn serve(shop: Shop, listener: UnixListener) -> Result<(), Fail
         tokio::select! {
             accepted = listener.accept() => {
                 if let Ok((stream, _address)) = accepted {
-                    let recorder = registry.shop.recorder.clone();
-                    connections.spawn(connection::serve(stream, calls.clone(), recorder));
+                    let shop = registry.shop.clone();
+                    connections.spawn(connection::serve(stream, calls.clone(), shop));
                 }
             }
             Some(call) = inbox.recv() => registry.answer(call),
             Some(ended) = registry.running.join_next(), if !registry.running.is_empty() => {
-                if let Ok((task, result)) = ended {
+                if let Ok((Some(task), result)) = ended {
                     registry.forget(&task, &result);
                 }
             }
@@ -127,6 +128,13 @@ pub(super) async fn serve(shop: Shop, listener: UnixListener) -> Result<(), Fail
 impl Registry {
     /// Goes on with what an earlier supervisor left behind.
     fn take_up(&mut self) -> Result<(), Failure> {
+        for (task, job) in lifecycle::let_go_on(&self.shop)? {
+            let shop = self.shop.clone();
+            self.running.spawn_blocking(move || {
+                let result = lifecycle::see_off(&shop, &task, &job);
+                (None, result)
+            });
+        }
         for view in self.shop.recorder.open_tasks()? {
             let settling = !lifecycle::still_runs(&self.shop, &view);
             drop(self.begin(view.spec.task.clone(), lifecycle::Job::TakeUp, settling));
@@ -144,12 +152,16 @@ impl Registry {
                 reason,
                 answer,
             } => {
+                let view = self.shop.recorder.view(&task).ok().flatten();
+                let execs = view.map_or(0, |view| {
+                    lifecycle::stop_all(&self.shop, &view, &by, &reason)
+                });
                 let work = self.works.get(&task);
                 if let Some(work) = work {
                     work.stop.ask(by, reason);
                     lifecycle::interrupt(&self.shop, &task, &work.stop);
                 }
-                answer.send(work.is_some()).ok();
+                answer.send(work.is_some() || execs > 0).ok();
             }
             Call::Watch { task, answer } => {
                 answer.send(self.watch(&task)).ok();
@@ -213,7 +225,7 @@ impl Registry {
         let shop = self.shop.clone();
         self.running.spawn_blocking(move || {
             let result = lifecycle::carry(&shop, &task, job, &stop);
-            (task, result)
+            (Some(task), result)
         });
         ending
     }

@@ -1,6 +1,8 @@
 //! What the command line and the supervisor say to each other: one JSON object a line, over a
 //! socket that only the user can reach. Values from the environment travel here and nowhere else.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -85,11 +87,32 @@ pub enum Order {
         /// Although work is nowhere else.
         discard: bool,
     },
+    /// Run a command of a person's own in the room; its streams come beside the order.
+    Exec(Wish),
     /// See a task to its end.
     Follow {
         /// The task.
         task: TaskId,
     },
+}
+
+/// A command that a person wants to run in a task's room. Output, error and line come as descriptors with the first
+/// byte of the order, and the input as the last one if there is one.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Wish {
+    /// The task, or the start of its id.
+    pub task: String,
+    /// The command.
+    #[serde(with = "crate::task::words")]
+    pub argv: Vec<OsString>,
+    /// What is added to the environment; never stored.
+    pub env: BTreeMap<String, String>,
+    /// Wall time, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Whether its streams are a terminal.
+    pub terminal: bool,
+    /// Who.
+    pub by: String,
 }
 
 /// One line of the answer; [`Reply::Done`] or [`Reply::Failed`] is the last.
@@ -100,6 +123,11 @@ pub enum Reply {
     Taken {
         /// The task it is about.
         task: TaskId,
+    },
+    /// The command runs as this job of the task.
+    Kept {
+        /// Its name.
+        job: String,
     },
     /// Something was recorded.
     Event {

@@ -21,7 +21,7 @@ use super::refusals::Refusals;
 use crate::diagnose::{self, Symptom};
 use crate::error::Fault;
 use crate::herd::{AlreadyStopped, Herd};
-use crate::launch::{self, Confinement, Launch};
+use crate::launch::{self, Confinement, Failure, Launch};
 use crate::room::Entrance;
 use crate::sys::{self, Fork};
 use crate::warden::{self, Message, Report, WardenSpec};
@@ -39,7 +39,7 @@ pub(crate) enum Happening {
     /// The walls stand; it waits for the word to go.
     Up,
     Started,
-    NotStarted(String),
+    NotStarted(Failure),
     Exited(i32),
     Signalled(i32),
     Frozen(bool),
@@ -74,14 +74,15 @@ pub(crate) struct Bare {
     stopped: Option<AlreadyStopped>,
     alive: bool,
     /// Why it was never started.
-    failure: Option<String>,
+    failure: Option<Failure>,
 }
 
-/// Standard input and the pipe for the output, as the job gets them.
+/// Standard input, output and error, as the job gets them.
 #[derive(Debug)]
 pub(crate) struct Streams {
     pub(crate) input: OwnedFd,
     pub(crate) output: OwnedFd,
+    pub(crate) error: OwnedFd,
 }
 
 impl Charge {
@@ -130,7 +131,7 @@ impl Charge {
                 Vec::new()
             }
             Self::Bare(bare) => match &bare.failure {
-                Some(reason) => vec![Happening::NotStarted(reason.clone())],
+                Some(failure) => vec![Happening::NotStarted(failure.clone())],
                 None => vec![Happening::Started],
             },
         }
@@ -227,16 +228,23 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
     .map_err(|error| Fault::step("write the warden's file", std::io::Error::from(error)))?;
     let file =
         enter::memory(&text).map_err(|error| Fault::step("write the warden's file", error))?;
-    let Streams { input, output } = streams;
+    let Streams {
+        input,
+        output,
+        error,
+    } = streams;
     if entrance.account.drop_root {
         // So that the job can open `/dev/stdout`, which is this pipe once more.
         let (uid, gid) = (entrance.account.uid, entrance.account.gid);
-        nix::unistd::fchown(&output, Some(uid.into()), Some(gid.into()))
-            .map_err(|errno| Fault::step("hand the output's pipe to the room's user", errno))?;
+        for stream in [&output, &error] {
+            nix::unistd::fchown(stream, Some(uid.into()), Some(gid.into()))
+                .map_err(|errno| Fault::step("hand the output's pipe to the room's user", errno))?;
+        }
     }
     let baggage = Baggage {
         input,
         output,
+        error,
         words: theirs_words,
         control: theirs,
         spec: file,
@@ -270,6 +278,9 @@ fn launch_of(spec: &KeeperSpec, confinement: Option<Confinement>) -> Launch {
         cwd: spec.job.cwd.clone(),
         limits: spec.job.limits,
         confinement,
+        terminal: spec
+            .foreground
+            .is_some_and(|foreground| foreground.terminal),
     }
 }
 
@@ -282,7 +293,7 @@ impl Confined {
                 Report::Hello => Happening::Up,
                 Report::Telling => continue,
                 Report::Started => Happening::Started,
-                Report::NotStarted { failure } => Happening::NotStarted(failure.reason()),
+                Report::NotStarted { failure } => Happening::NotStarted(failure),
                 Report::Exited { code } => Happening::Exited(code),
                 Report::Signalled { signal } => Happening::Signalled(signal),
                 Report::Frozen { done } => Happening::Frozen(done),
@@ -400,7 +411,7 @@ fn bare(spec: &KeeperSpec, streams: &Streams) -> Result<Bare, Fault> {
     nix::sys::prctl::set_child_subreaper(true).map_err(fault)?;
     nix::unistd::dup2_stdin(&streams.input).map_err(fault)?;
     nix::unistd::dup2_stdout(&streams.output).map_err(fault)?;
-    nix::unistd::dup2_stderr(&streams.output).map_err(fault)?;
+    nix::unistd::dup2_stderr(&streams.error).map_err(fault)?;
     let spawned = launch::spawn(&launch_of(spec, None), |_none_without_a_room| None);
     // The keeper itself must not keep the output open.
     let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(fault)?;
@@ -409,7 +420,7 @@ fn bare(spec: &KeeperSpec, streams: &Streams) -> Result<Bare, Fault> {
     nix::unistd::dup2_stderr(&null).map_err(fault)?;
     let (main, failure) = match spawned {
         Ok(main) => (Pid::from_raw(main.as_raw()), None),
-        Err(failure) => (None, Some(failure.reason())),
+        Err(failure) => (None, Some(failure)),
     };
     Ok(Bare {
         main,

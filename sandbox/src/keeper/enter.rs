@@ -29,6 +29,7 @@ const PLACES: Descriptors = Descriptors {
     spec: 4,
     seccomp: 5,
     output: 7,
+    error: 8,
 };
 const ARGUMENTS: i32 = 6;
 /// Above all of them.
@@ -39,6 +40,7 @@ const CLEAR: i32 = 16;
 pub(crate) struct Baggage {
     pub(crate) input: OwnedFd,
     pub(crate) output: OwnedFd,
+    pub(crate) error: OwnedFd,
     pub(crate) words: OwnedFd,
     pub(crate) control: OwnedFd,
     pub(crate) spec: OwnedFd,
@@ -86,6 +88,7 @@ fn prepare(entrance: &Entrance, baggage: &Baggage) -> Result<CString, Fault> {
         (filter.as_fd(), PLACES.seccomp),
         (words.as_fd(), ARGUMENTS),
         (baggage.output.as_fd(), PLACES.output),
+        (baggage.error.as_fd(), PLACES.error),
     ];
     arrange(&order)?;
     CString::new(entrance.bwrap.as_os_str().as_bytes())

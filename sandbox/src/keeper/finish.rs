@@ -9,6 +9,7 @@ use nix::sys::signal::Signal;
 use super::tend::Tending;
 use super::{KeeperAnswer, Reply};
 use crate::error::Fault;
+use crate::foreground::Said;
 use crate::meta::{JobState, now_ms};
 use crate::outcome::Exit;
 
@@ -30,6 +31,14 @@ impl Tending<'_> {
             u64::try_from(end.saturating_duration_since(start).as_millis()).unwrap_or(u64::MAX)
         });
         self.meta.exit = Some(exit.clone());
+        self.meta.state = JobState::of(&exit);
+        // First of all: nobody of the job is left, and somebody waits to hear it.
+        if let (None, Some(outcome)) = (&fault, self.meta.outcome()) {
+            self.tell_line(&Said::Ended {
+                outcome,
+                errno: self.errno,
+            });
+        }
         self.record(JobState::of(&exit));
         self.server.reply_all_waiting(&Reply::Over);
         fault.map_or(Ok(()), Err)

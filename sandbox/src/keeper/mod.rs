@@ -3,9 +3,12 @@
 //! One thread, a session of its own. It holds the job's lock, takes the output, keeps the deadline, writes the final
 //! status. When it dies the job dies with it. Must never run anything but bubblewrap, or the command when unconfined.
 
+mod channels;
 mod charge;
 mod enter;
 mod finish;
+mod front;
+mod handed;
 mod output;
 mod refusals;
 mod serve;
@@ -13,7 +16,7 @@ mod tend;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use output::NAME as LOG;
 pub use serve::Order;
-pub(crate) use serve::{Reply, connect, exchange};
+pub(crate) use serve::{Reply, connect, exchange, receive, send};
 
 use crate::error::Fault;
 use crate::identity::Identity;
@@ -44,6 +47,15 @@ pub(crate) struct KeeperSpec {
     pub(crate) job: JobSpec,
     /// `None` runs the command unconfined.
     pub(crate) entrance: Option<Entrance>,
+    /// Somebody stands in front of it: streams and line come with this spec, as descriptors.
+    pub(crate) foreground: Option<Foreground>,
+}
+
+/// Which descriptors come with the spec of a foreground job: output, error, line, and then the input if there is one.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Foreground {
+    pub(crate) input: bool,
+    pub(crate) terminal: bool,
 }
 
 /// What it answers on standard output, once.
@@ -81,15 +93,14 @@ pub(crate) fn main(_words: &[OsString]) -> ExitCode {
     if sys::dispose(Signal::SIGCHLD, SigHandler::SigDfl).is_err() {
         return ExitCode::FAILURE;
     }
-    let mut text = String::new();
-    let Ok(_) = std::io::stdin().read_to_string(&mut text) else {
+    let Ok((text, descriptors)) = handed::receive(std::io::stdin()) else {
         return ExitCode::FAILURE;
     };
-    let Ok(spec) = serde_json::from_str::<KeeperSpec>(&text) else {
+    let Ok(spec) = serde_json::from_slice::<KeeperSpec>(&text) else {
         return ExitCode::FAILURE;
     };
     let mut teller = Teller::new();
-    match keep(&spec, &mut teller) {
+    match keep(&spec, descriptors, &mut teller) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             teller.tell(&KeeperAnswer::Failed(fault));
@@ -127,10 +138,10 @@ impl Teller {
     }
 }
 
-fn keep(spec: &KeeperSpec, teller: &mut Teller) -> Result<(), Fault> {
+fn keep(spec: &KeeperSpec, descriptors: Vec<OwnedFd>, teller: &mut Teller) -> Result<(), Fault> {
     nix::unistd::chdir("/").map_err(|errno| Fault::step("enter /", errno))?;
     let (lock, me) = claim(spec)?;
-    let outcome = serve_job(spec, &me, teller);
+    let outcome = serve_job(spec, &me, descriptors, teller);
     // Gone with the job: an order finds nobody instead of a closed door.
     drop(std::fs::remove_file(spec.locks.join(file_name(
         &spec.task,
@@ -141,14 +152,20 @@ fn keep(spec: &KeeperSpec, teller: &mut Teller) -> Result<(), Fault> {
     outcome
 }
 
-fn serve_job(spec: &KeeperSpec, me: &Identity, teller: &mut Teller) -> Result<(), Fault> {
+fn serve_job(
+    spec: &KeeperSpec,
+    me: &Identity,
+    descriptors: Vec<OwnedFd>,
+    teller: &mut Teller,
+) -> Result<(), Fault> {
+    let front = handed::front(spec.foreground, descriptors)?;
     // Held to the end, or the room would close under the job.
     let _pipe = hold_room(spec)?;
     let dir = &spec.job.dir;
     std::fs::create_dir_all(dir).map_err(|error| Fault::at("make the job's folder", dir, error))?;
     durable::sweep(dir).map_err(|error| Fault::at("sweep the job's folder", dir, error))?;
     let meta = Meta::starting(&spec.task, &spec.job, spec.entrance.is_some(), me);
-    tend::tend(spec, meta, teller)
+    tend::tend(spec, meta, front, teller)
 }
 
 /// Takes the job's lock and writes into it who holds it.

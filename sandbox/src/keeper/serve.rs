@@ -79,7 +79,8 @@ pub(crate) fn exchange(socket: &OwnedFd, order: &Order) -> io::Result<Reply> {
     receive(socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-fn send(socket: impl AsFd, message: &impl Serialize) -> io::Result<()> {
+/// Sends one message as one datagram.
+pub(crate) fn send(socket: impl AsFd, message: &impl Serialize) -> io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
     let mut nothing = SendAncillaryBuffer::default();
     let words = [IoSlice::new(&bytes)];
@@ -87,11 +88,21 @@ fn send(socket: impl AsFd, message: &impl Serialize) -> io::Result<()> {
     Ok(())
 }
 
-fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<T>> {
+/// Receives one message; `None` when the other end is closed.
+pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<T>> {
+    receive_with(socket, RecvFlags::empty())
+}
+
+/// The same without waiting: nothing there is an error of the kind `WouldBlock`.
+pub(crate) fn receive_now<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<T>> {
+    receive_with(socket, RecvFlags::DONTWAIT)
+}
+
+fn receive_with<T: DeserializeOwned>(socket: impl AsFd, flags: RecvFlags) -> io::Result<Option<T>> {
     let mut buffer = vec![0; LARGEST];
     let mut nothing = RecvAncillaryBuffer::default();
     let mut words = [IoSliceMut::new(&mut buffer)];
-    let got = rustix::net::recvmsg(socket, &mut words, &mut nothing, RecvFlags::empty())?;
+    let got = rustix::net::recvmsg(socket, &mut words, &mut nothing, flags)?;
     if got.bytes == 0 {
         return Ok(None);
     }

@@ -5,18 +5,19 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{OFlag, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::stat::Mode;
 
-use super::charge::{Charge, Happening, Streams};
+use super::channels::{Channels, channels};
+use super::charge::{Charge, Happening};
+use super::handed::Front;
 use super::output::Log;
 use super::serve::{Order, Reply, Server};
-use super::{KeeperAnswer, KeeperSpec, Teller, enter, file_name, refusals};
+use super::{KeeperAnswer, KeeperSpec, Teller, file_name, refusals};
 use crate::denial::{Denial, DenialKind, DenialLog};
 use crate::error::Fault;
+use crate::foreground::Said;
 use crate::meta::{JobState, Meta, now_ms};
 use crate::outcome::Exit;
 use crate::spec::JobSpec;
@@ -50,8 +51,17 @@ enum Phase {
     },
 }
 
+/// The word to the warden that lets the command be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Due,
+    /// Frozen before there was anything to freeze.
+    Kept,
+    Given,
+}
+
 pub(super) struct Tending<'job> {
-    job: &'job JobSpec,
+    pub(super) job: &'job JobSpec,
     pub(super) meta: Meta,
     pub(super) teller: &'job mut Teller,
     pub(super) log: Option<Log>,
@@ -60,6 +70,8 @@ pub(super) struct Tending<'job> {
     pub(super) server: Server,
     signals: SignalFd,
     output: Option<OwnedFd>,
+    /// To the person in front of the job.
+    pub(super) line: Option<OwnedFd>,
     phase: Phase,
     pub(super) up: bool,
     gone: bool,
@@ -67,41 +79,44 @@ pub(super) struct Tending<'job> {
     pub(super) ended: Option<Instant>,
     deadline: Option<Instant>,
     frozen: Option<Instant>,
+    word: Word,
     /// Why we ended it, if we did.
     pub(super) cause: Option<Exit>,
     pub(super) not_started: Option<String>,
+    /// The system's error number of that.
+    pub(super) errno: Option<i32>,
 }
 
 /// Sees the job through. An error means that nothing was run.
-pub(crate) fn tend(spec: &KeeperSpec, meta: Meta, teller: &mut Teller) -> Result<(), Fault> {
+pub(crate) fn tend(
+    spec: &KeeperSpec,
+    meta: Meta,
+    front: Option<Front>,
+    teller: &mut Teller,
+) -> Result<(), Fault> {
     let job = &spec.job;
-    let log = Log::create(&job.dir, job.output_cap)
-        .map_err(|error| Fault::at("make the log", &job.dir, error))?;
     let signals = watch_signals().map_err(|errno| Fault::step("watch signals", errno))?;
     let name = file_name(&spec.task, &job.job, "sock");
     let server = Server::listen(&spec.locks, &name)
         .map_err(|error| Fault::at("listen for orders", spec.locks.join(&name), error))?;
-    let (output, theirs) = nix::unistd::pipe2(OFlag::O_CLOEXEC)
-        .map_err(|errno| Fault::step("make the output's pipe", errno))?;
-    rustix::io::ioctl_fionbio(&output, true)
-        .map_err(|errno| Fault::step("make the output's pipe", errno))?;
-    let charge = Charge::begin(
-        spec,
-        Streams {
-            input: input(&job.stdin)?,
-            output: theirs,
-        },
-    )?;
+    let Channels {
+        streams,
+        log,
+        output,
+        line,
+    } = channels(job, front)?;
+    let charge = Charge::begin(spec, streams)?;
     let mut tending = Tending {
         job,
         meta,
         teller,
-        log: Some(log),
+        log,
         denials: DenialLog::new(&job.denials),
         charge,
         server,
         signals,
-        output: Some(output),
+        output,
+        line,
         phase: Phase::Starting {
             until: Instant::now() + START,
         },
@@ -111,8 +126,10 @@ pub(crate) fn tend(spec: &KeeperSpec, meta: Meta, teller: &mut Teller) -> Result
         ended: None,
         deadline: None,
         frozen: None,
+        word: Word::Due,
         cause: None,
         not_started: None,
+        errno: None,
     };
     // While bubblewrap builds: the disk's time and its time are the same time.
     tending.record(JobState::Starting);
@@ -131,26 +148,6 @@ fn watch_signals() -> nix::Result<SignalFd> {
     mask.add(Signal::SIGTERM);
     mask.thread_block()?;
     SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-}
-
-/// Standard input of the job: the bytes it is given, then end of file.
-fn input(bytes: &[u8]) -> Result<OwnedFd, Fault> {
-    let path = if bytes.is_empty() {
-        None
-    } else {
-        Some(enter::memory(bytes).map_err(|error| Fault::step("prepare standard input", error))?)
-    };
-    let name = match &path {
-        None => "/dev/null".to_owned(),
-        // Opened anew: the job shall not write what it reads, nor move our place in it.
-        Some(file) => format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)),
-    };
-    open(
-        name.as_str(),
-        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(|errno| Fault::step("prepare standard input", errno))
 }
 
 impl Tending<'_> {
@@ -175,6 +172,7 @@ impl Tending<'_> {
                 self.obey(index, order);
             }
         }
+        self.hear_line();
         self.clock();
         Ok(())
     }
@@ -192,6 +190,7 @@ impl Tending<'_> {
         let output_at = ends.len();
         ends.extend(self.output.iter().map(|output| end(output.as_fd())));
         ends.extend(self.charge.descriptors().into_iter().map(end));
+        ends.extend(self.line.iter().map(|line| end(line.as_fd())));
         match poll(&mut ends, self.patience()) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(errno) => return Err(Fault::step("wait for the job", errno)),
@@ -209,6 +208,7 @@ impl Tending<'_> {
     /// Until the next moment at which the clock has something to do.
     fn patience(&self) -> PollTimeout {
         let next = match self.phase {
+            Phase::Starting { .. } if self.word == Word::Kept => None,
             Phase::Starting { until } | Phase::Draining { until } => Some(until),
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killed { again_at } => Some(again_at),
@@ -265,8 +265,8 @@ impl Tending<'_> {
             Happening::Up => {
                 self.up = true;
                 self.teller.tell(&KeeperAnswer::Kept);
-                for happening in self.charge.go() {
-                    self.happened(happening);
+                if self.word == Word::Due {
+                    self.go();
                 }
             }
             Happening::Started => {
@@ -281,8 +281,12 @@ impl Tending<'_> {
                     self.phase = Phase::Running;
                     self.record(JobState::Running);
                 }
+                self.tell_line(&Said::Started);
             }
-            Happening::NotStarted(reason) => self.not_started = Some(reason),
+            Happening::NotStarted(failure) => {
+                self.not_started = Some(failure.reason());
+                self.errno = Some(failure.errno);
+            }
             Happening::Exited(code) => {
                 self.meta.code = Some(code);
                 self.command_ended();
@@ -314,6 +318,13 @@ impl Tending<'_> {
         let job = Some(self.job.job.as_str());
         let denial = Denial::now(job, DenialKind::Syscall, call, refusals::RULE);
         self.denials.note(denial);
+    }
+
+    fn go(&mut self) {
+        self.word = Word::Given;
+        for happening in self.charge.go() {
+            self.happened(happening);
+        }
     }
 
     fn froze(&mut self, done: bool) {
@@ -355,6 +366,17 @@ impl Tending<'_> {
             Order::Freeze | Order::Thaw if self.ended.is_some() && !stopping => {
                 self.server.reply(index, &Reply::Over);
             }
+            Order::Freeze if self.word != Word::Given => {
+                self.word = Word::Kept;
+                self.server.reply(index, &Reply::Done);
+            }
+            Order::Thaw if self.word == Word::Kept => {
+                self.word = Word::Due;
+                self.server.reply(index, &Reply::Done);
+                if self.up {
+                    self.go();
+                }
+            }
             Order::Freeze | Order::Thaw => {
                 if let Some(client) = self.server.clients.get_mut(index) {
                     client.waits = true;
@@ -372,7 +394,7 @@ impl Tending<'_> {
     }
 
     /// TERM now, KILL after the grace. A second order may only shorten the grace of the first.
-    fn stop(&mut self, cause: Exit, grace_ms: u64) {
+    pub(super) fn stop(&mut self, cause: Exit, grace_ms: u64) {
         let kill_at = Instant::now() + Duration::from_millis(grace_ms);
         match self.phase {
             Phase::Stopping { kill_at: planned } => {
@@ -401,7 +423,7 @@ impl Tending<'_> {
     fn clock(&mut self) {
         let now = Instant::now();
         match self.phase {
-            Phase::Starting { until } if now >= until => {
+            Phase::Starting { until } if now >= until && self.word != Word::Kept => {
                 self.not_started = Some("bwrap did not build the room in 30 s".into());
                 self.kill(now);
             }

@@ -33,23 +33,25 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let number = |index: usize| words.get(index)?.to_str()?.parse().ok();
-    let (Some(control), Some(spec), Some(output)) = (number(0), number(1), number(2)) else {
+    let numbers = (number(0), number(1), number(2), number(3));
+    let (Some(control), Some(spec), Some(output), Some(error)) = numbers else {
         return ExitCode::FAILURE;
     };
-    let (Ok(control), Ok(spec), Ok(output)) = (
+    let (Ok(control), Ok(spec), Ok(output), Ok(error)) = (
         sys::inherited(control),
         sys::inherited(spec),
         sys::inherited(output),
+        sys::inherited(error),
     ) else {
         return ExitCode::FAILURE;
     };
-    match watch(control, spec, output) {
+    match watch(control, spec, output, error) {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     }
 }
 
-fn watch(control: OwnedFd, spec: OwnedFd, output: OwnedFd) -> Option<()> {
+fn watch(control: OwnedFd, spec: OwnedFd, output: OwnedFd, error: OwnedFd) -> Option<()> {
     let mut text = String::new();
     File::from(spec).read_to_string(&mut text).ok()?;
     let spec: WardenSpec = serde_json::from_str(&text).ok()?;
@@ -60,8 +62,8 @@ fn watch(control: OwnedFd, spec: OwnedFd, output: OwnedFd) -> Option<()> {
         SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok()?;
     // bubblewrap's own words went here; the command's go where its output goes.
     nix::unistd::dup2_stdout(&output).ok()?;
-    nix::unistd::dup2_stderr(&output).ok()?;
-    drop(output);
+    nix::unistd::dup2_stderr(&error).ok()?;
+    drop((output, error));
     sys::close_on_exec_from(3).ok()?;
     let mut warden = Warden {
         control,
