@@ -178,7 +178,7 @@ impl Removal {
     /// Goes down into each folder it meets, removes files on the way, and comes back up.
     fn empty(&mut self, root: Folder) {
         let mut levels = Vec::new();
-        self.enter(&mut levels, Vec::new(), root);
+        self.enter(&mut levels, b"", root);
         loop {
             let depth = levels.len();
             let Some(level) = levels.last_mut() else {
@@ -201,7 +201,7 @@ impl Removal {
             match remove_or_open(&level.folder, &name, self.device) {
                 Ok(None) => level.removed = true,
                 Ok(Some(folder)) if depth < OPEN_LIMIT => {
-                    self.enter(&mut levels, name, folder);
+                    self.enter(&mut levels, &name, folder);
                 }
                 Ok(Some(_)) => self.lift(&mut levels, &name),
                 Err(error) => {
@@ -212,14 +212,14 @@ impl Removal {
         }
     }
 
-    fn enter(&mut self, levels: &mut Vec<Level>, name: Vec<u8>, folder: Folder) {
-        match Level::new(name.clone(), folder) {
+    fn enter(&mut self, levels: &mut Vec<Level>, name: &[u8], folder: Folder) {
+        match Level::new(name.to_vec(), folder) {
             Ok(level) => levels.push(level),
             Err(error) => {
                 if let Some(above) = levels.last_mut() {
-                    above.stuck.insert(name.clone());
+                    above.stuck.insert(name.to_vec());
                 }
-                self.report(levels, &name, &error);
+                self.report(levels, name, &error);
             }
         }
     }
