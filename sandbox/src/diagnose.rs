@@ -34,6 +34,8 @@ pub(crate) struct Host {
     max_user: Option<u64>,
     /// `user.max_net_namespaces`
     max_net: Option<u64>,
+    /// We are root, and without the capability to mount.
+    tamed_root: bool,
 }
 
 impl Host {
@@ -47,8 +49,18 @@ impl Host {
             userns_clone: number("kernel/unprivileged_userns_clone"),
             max_user: number("user/max_user_namespaces"),
             max_net: number("user/max_net_namespaces"),
+            tamed_root: rustix::process::geteuid().is_root() && !may_administer(),
         }
     }
+}
+
+/// Whether `CAP_SYS_ADMIN` is effective.
+fn may_administer() -> bool {
+    const SYS_ADMIN: u32 = 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let set = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    set.is_some_and(|set| set & (1 << SYS_ADMIN) != 0)
 }
 
 /// The answer for a person.
@@ -153,6 +165,10 @@ fn of_namespace(step: &str, errno: i32, host: &Host) -> Unavailable {
     let (cause, fix) = match errno {
         nix::libc::ENOSPC | nix::libc::EUSERS => used_up(host),
         nix::libc::EPERM | nix::libc::EACCES if host.apparmor == Some(1) => apparmor(),
+        nix::libc::EPERM | nix::libc::EACCES if host.tamed_root => (
+            "this is the root user of a container, without the capability to mount (CAP_SYS_ADMIN)".into(),
+            "run it as an ordinary user there, or give the container that capability (docker: --cap-add SYS_ADMIN)".into(),
+        ),
         nix::libc::EPERM | nix::libc::EACCES => namespaces_off(host),
         nix::libc::ENOSYS | nix::libc::EINVAL => (
             "this kernel lacks a call that the room needs".into(),
@@ -198,17 +214,32 @@ fn namespaces_off(host: &Host) -> (String, String) {
     )
 }
 
+/// A limit that is 0, or else that of user namespaces, which are nested 32 deep at most besides.
 fn used_up(host: &Host) -> (String, String) {
     let (name, value) = if host.max_net == Some(0) {
         ("user.max_net_namespaces", host.max_net)
     } else {
         ("user.max_user_namespaces", host.max_user)
     };
-    let value = value.map_or_else(|| "unknown".to_owned(), |value| value.to_string());
-    (
-        format!("the limit on namespaces is 0 or used up ({name} = {value})"),
-        format!("sysctl {name}=15000"),
-    )
+    match value {
+        None => (
+            format!("the limit on namespaces is 0 or used up ({name} cannot be read)"),
+            format!("sysctl {name}=15000"),
+        ),
+        Some(0) => (
+            format!("the limit on namespaces is 0 ({name} = 0)"),
+            format!("sysctl {name}=15000"),
+        ),
+        Some(value) => (
+            format!(
+                "the limit on namespaces is used up, or they are nested too deep ({name} = {value})"
+            ),
+            format!(
+                "end some sandboxes or containers of this user, or sysctl {name}={}",
+                value.saturating_mul(2)
+            ),
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -254,7 +285,7 @@ mod tests {
             (
                 "Creating new namespace failed: nesting depth (ENOSPC)",
                 &plain,
-                "used up",
+                "0 or used up",
             ),
             (
                 "Can't mount proc on /newroot/proc: Operation not permitted",

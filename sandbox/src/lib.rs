@@ -10,8 +10,8 @@
 //!
 //! What holds: the command sees no file, process, socket or variable of the host but those that the spec shows; it
 //! cannot write but in its worktree, its git view, HOME, /tmp and named paths; it cannot outlive its keeper, forge how
-//! it ended, or gain a privilege. What is not promised: hiding objects of other branches, limits on memory and disk
-//! (not yet), and anything at all for jobs started by [`start_unconfined`].
+//! it ended, or gain a privilege. Each promise with its wall and its test, and what is not promised, stands in
+//! `README.md` beside this crate; nothing is promised for jobs started by [`start_unconfined`].
 //!
 //! Must never fall back to less than the whole room, and knows nothing of git, SQL or tokio.
 

@@ -24,6 +24,9 @@ const OWN: [&str; 9] = [
     "/lib",
 ];
 
+/// Not below these: whoever can name a socket can talk to who listens there.
+const DAEMONS: [&str; 2] = ["/run", "/var/run"];
+
 /// Where a bind comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -125,7 +128,23 @@ fn shown(spec: &RoomSpec, path: &Path) -> Result<(), Fault> {
     if !facts.is_dir() && !facts.is_file() {
         return Err(refused(path, "it is neither a folder nor a regular file"));
     }
+    if let Some(socket) = socket_in(path) {
+        let reason = format!(
+            "it holds the socket {}, and neither a read-only bind nor a mode stops a connection",
+            socket.display()
+        );
+        return Err(refused(path, &reason));
+    }
     Ok(())
+}
+
+/// A socket right in a folder. What lies deeper is not looked for: that would mean to read all of it.
+fn socket_in(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    entries
+        .filter_map(Result::ok)
+        .find(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
+        .map(|entry| entry.path())
 }
 
 fn permitted(candidate: &Path, forbidden: &[PathBuf]) -> Result<(), Fault> {
@@ -140,8 +159,11 @@ fn permitted(candidate: &Path, forbidden: &[PathBuf]) -> Result<(), Fault> {
             return Err(refused(candidate, &format!("it would cover {own}")));
         }
     }
-    if candidate.starts_with("/run/airlock") || candidate.starts_with("/var/run/airlock") {
-        return Err(refused(candidate, "/run/airlock is the room's own"));
+    for daemons in DAEMONS {
+        if candidate.starts_with(daemons) {
+            let reason = format!("{daemons} is where daemons of the host listen");
+            return Err(refused(candidate, &reason));
+        }
     }
     for guarded in forbidden {
         let real = std::fs::canonicalize(guarded).unwrap_or_else(|_absent| guarded.clone());

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nix::fcntl::{OFlag, open};
+use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
 use nix::sys::stat::Mode;
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::Account;
 use crate::error::Fault;
 use crate::lock::HeldLock;
+use crate::policy::Bind;
 use crate::relay::Relay;
 use crate::spec::{Net, RoomSpec};
 use crate::{diagnose, sys};
@@ -121,6 +123,30 @@ impl Held {
 fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
     let mut held = hold(&spec.room)?;
     let plan = crate::policy::plan(&spec.room)?;
+    let writable = make_room(spec, &plan).map_err(blame_host)?;
+    if let Net::Proxied { policy, .. } = &spec.room.net {
+        held.relay = Some(Relay::start(&spec.room.task, policy)?);
+    }
+    Ok((writable, held))
+}
+
+/// The kernel does not allow this process a step: that is about the host, since every path that a person names has
+/// been looked at before.
+fn blame_host(fault: Fault) -> Fault {
+    let Fault::Step { doing, path, errno } = &fault else {
+        return fault;
+    };
+    if !matches!(*errno, libc::EPERM | libc::ENOSYS) {
+        return fault;
+    }
+    let step = match path {
+        Some(path) => format!("{doing} ({path})"),
+        None => doing.clone(),
+    };
+    refused(&step, *errno)
+}
+
+fn make_room(spec: &HolderSpec, plan: &[Bind]) -> Result<Vec<PathBuf>, Fault> {
     let account = spec.account;
     take::folders(&spec.room)?;
     let early = if account.drop_root {
@@ -132,7 +158,7 @@ fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
             own::hand_over(&git.shadow, account)?;
         }
         own::hand_over(&spec.room.outbox, account)?;
-        let taken = take::all(&spec.room, &plan, account)?;
+        let taken = take::all(&spec.room, plan, account)?;
         give_up_root(account)?;
         Some(taken)
     } else {
@@ -141,13 +167,9 @@ fn open_room(spec: &HolderSpec) -> Result<(Vec<PathBuf>, Held), Fault> {
     separate(account, &spec.room.net)?;
     let taken = match early {
         Some(taken) => taken,
-        None => take::all(&spec.room, &plan, account)?,
+        None => take::all(&spec.room, plan, account)?,
     };
-    let writable = build::room(&spec.room, &taken)?;
-    if let Net::Proxied { policy, .. } = &spec.room.net {
-        held.relay = Some(Relay::start(&spec.room.task, policy)?);
-    }
-    Ok((writable, held))
+    build::room(&spec.room, &taken)
 }
 
 fn hold(room: &RoomSpec) -> Result<Held, Fault> {
