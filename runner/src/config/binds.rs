@@ -49,6 +49,16 @@ pub(super) enum BindError {
         /// What that is.
         what: &'static str,
     },
+    /// A link in the checkout, which an agent may once have written.
+    #[error("{} from {origin} is refused: a link in the repository leads it to {}; name that if you mean it", path.display(), target.display())]
+    Led {
+        /// The path.
+        path: PathBuf,
+        /// Who asked.
+        origin: String,
+        /// Where it leads.
+        target: PathBuf,
+    },
     /// Neither a file nor a folder.
     #[error("{} from {origin} is refused: it is a {kind}", path.display())]
     Special {
@@ -126,6 +136,23 @@ impl Forbidden {
     }
 }
 
+/// Refuses a path that by its name lies in the checkout and in truth does not.
+pub(super) fn not_led_out(wish: &Given<PathBuf>, checkout: &Path) -> Result<(), BindError> {
+    let by_name = wish.value.ancestors().skip(1).any(|above| {
+        let real = fs::canonicalize(above);
+        real.is_ok_and(|real| real == checkout)
+    });
+    match fs::canonicalize(&wish.value) {
+        Ok(target) if by_name && !target.starts_with(checkout) => Err(BindError::Led {
+            path: wish.value.clone(),
+            origin: wish.origin.to_string(),
+            target,
+        }),
+        // One that is not there is named by whoever looks at it next.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// A path with its links followed as far as it exists.
 fn settled(path: &Path) -> PathBuf {
     match (fs::canonicalize(path), path.parent(), path.file_name()) {
@@ -165,6 +192,7 @@ mod tests {
             Err(BindError::Forbidden { relation, .. }) => relation,
             Err(BindError::Special { kind, .. }) => kind,
             Err(BindError::Missing { .. }) => "missing",
+            Err(BindError::Led { .. }) => "led out",
             Ok(_) => "allowed",
         };
         assert_eq!(relation(&state), "is");
@@ -178,5 +206,36 @@ mod tests {
         assert_eq!(relation(Path::new("/dev/shm")), "lies in");
         let memory = tempfile::tempdir_in("/dev/shm").unwrap();
         assert_eq!(relation(memory.path()), "allowed");
+    }
+
+    #[test]
+    fn a_link_of_the_checkout_leads_nowhere() {
+        let host = tempfile::tempdir().unwrap();
+        let host = host.path().canonicalize().unwrap();
+        let checkout = host.join("checkout");
+        for folder in ["checkout/inner", "outside/deep"] {
+            fs::create_dir_all(host.join(folder)).unwrap();
+        }
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, host.join(name)).unwrap();
+        };
+        link("../outside", "checkout/out");
+        link("inner", "checkout/in");
+        link("checkout", "by-another-name");
+        let led = |name: &str| {
+            let wish = Given::new(host.join(name), Origin::Flag("--rw"));
+            not_led_out(&wish, &checkout).is_err()
+        };
+        for name in ["checkout/out", "checkout/out/deep", "by-another-name/out"] {
+            assert!(led(name), "{name}");
+        }
+        for name in [
+            "checkout/in",
+            "checkout/inner",
+            "outside",
+            "checkout/absent",
+        ] {
+            assert!(!led(name), "{name}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sandbox::egress::Credential;
 
 use super::agents::Agent;
-use super::binds::Forbidden;
+use super::binds::{Forbidden, not_led_out};
 use super::command::Chosen;
 use super::credentials;
 use super::defaults::BOUNDS;
@@ -127,7 +127,11 @@ impl Scene<'_> {
     /// The paths that the room shows, as the kernel will find them.
     pub(super) fn binds(&self) -> Result<(Bound, Bound), Failure> {
         let forbidden = self.forbidden();
-        let check = |wish: &Given<PathBuf>| forbidden.check(wish).or_fail(Exit::Usage);
+        let checkout = self.repository.room_path();
+        let check = |wish: &Given<PathBuf>| {
+            not_led_out(wish, &checkout).or_fail(Exit::Usage)?;
+            forbidden.check(wish).or_fail(Exit::Usage)
+        };
         let bound = |wish: &Given<PathBuf>, path: PathBuf| (path, wish.origin.clone());
         let readable = self
             .layers
