@@ -272,66 +272,6 @@ fn a_full_object_store_fails_with_words_and_leaves_a_sound_repository() {
 }
 
 #[test]
-fn without_namespaces_nothing_runs() {
-    let env = TestEnv::new();
-    let repo = env.repository();
-    let marker = env.shared().join("ran");
-    let none = [
-        "bwrap",
-        "--dev-bind",
-        "/",
-        "/",
-        "--unshare-user",
-        "--disable-userns",
-        "--",
-    ];
-    let run = env
-        .airlock_under(&none, repo.path())
-        .args([
-            "run",
-            "--rw",
-            env.shared().to_str().unwrap(),
-            "--",
-            "touch",
-            marker.to_str().unwrap(),
-        ])
-        .run();
-    run.exits(30);
-    assert!(!marker.exists());
-    assert_eq!(repo.status(), "");
-    repo.is_sound();
-}
-
-#[test]
-fn a_set_uid_sandbox_program_is_refused() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let env = TestEnv::new();
-    let repo = env.repository();
-    let copy = env.path().join("bwrap");
-    let real = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"]
-        .into_iter()
-        .find(|path| fs::exists(path).unwrap())
-        .unwrap();
-    fs::copy(real, &copy).unwrap();
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).unwrap();
-    let copy = copy.to_str().unwrap().to_owned();
-    let swapped = [
-        "bwrap",
-        "--dev-bind",
-        "/",
-        "/",
-        "--ro-bind",
-        &copy,
-        real,
-        "--",
-    ];
-    env.airlock_under(&swapped, repo.path())
-        .args(["run", "--", "true"])
-        .run()
-        .exits(30);
-}
-
-#[test]
 fn state_that_belongs_to_somebody_else_is_refused() {
     let env = TestEnv::new();
     let repo = env.repository();

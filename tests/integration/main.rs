@@ -14,7 +14,7 @@ mod after;
 mod cli;
 /// Who may say what: flags, the user's file, the repository's file, trust.
 mod config;
-/// A test for each promise about the room: files, mounts, privileges, limits.
+/// A test for each promise about the room.
 mod escape;
 /// The record of a delivery, and that a changed byte is found.
 mod evidence;
@@ -30,8 +30,6 @@ mod inside;
 mod merge;
 /// Many at once.
 mod races;
-/// A test for each promise about what lives on the host: sockets, processes, other tasks.
-mod reach;
 /// kill -9 of every process at every moment.
 mod recovery;
 /// The way of a task that goes well.
@@ -44,5 +42,7 @@ mod signals;
 mod tidy;
 /// Builds and tests without a network, from the caches of the host.
 mod toolchains;
+/// A sandbox that cannot be had: cause, remedy, and nothing ran.
+mod unavailable;
 /// That the tests see what they have to see.
 mod world;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tests::{Growth, Role, Run, TestEnv, TestRepo, until};
 
-use crate::reach::Bystander;
+use crate::escape::processes::Bystander;
 
 /// An agent that lives long enough to be struck, and not longer than that.
 const SCRIPT: &str = "echo begun; echo 'x = 1' > x.py; sleep 0.2; echo 'y = 1' > y.py; echo done";

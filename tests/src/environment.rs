@@ -136,6 +136,11 @@ impl TestEnv {
         repo
     }
 
+    /// Where the binary under test is.
+    pub fn airlock_program(&self) -> PathBuf {
+        built("airlock-under-test")
+    }
+
     /// A call of the binary under test.
     pub fn airlock(&self, at: &Path) -> Call {
         Call::new(

@@ -339,3 +339,65 @@ fn the_readme_gives_two_commands_and_they_are_there() {
         );
     }
 }
+
+/// Where a test lies that a document names, and its own name.
+fn place_of(test: &str) -> Option<(PathBuf, &str)> {
+    let (module, name) = test.rsplit_once("::")?;
+    let file = format!("{}.rs", module.replace("::", "/"));
+    let below = [
+        root().join("tests/integration"),
+        root().join("sandbox/tests"),
+        root().join("sandbox/src"),
+    ];
+    let file = file.strip_prefix("sandbox/").unwrap_or(&file).to_owned();
+    let path = below.iter().map(|folder| folder.join(&file));
+    Some((path.into_iter().find(|path| path.exists())?, name))
+}
+
+#[test]
+fn each_promise_of_the_room_names_tests_that_there_are_and_each_test_has_a_promise() {
+    let text = fs::read_to_string(root().join("sandbox/README.md")).unwrap();
+    let rows = text
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| promise"));
+    let mut named = BTreeSet::new();
+    let mut offences = Vec::new();
+    for row in rows {
+        let tests: Vec<&str> = row
+            .split('`')
+            .filter(|word| word.contains("::") && !word.contains(' '))
+            .collect();
+        if tests.is_empty() {
+            offences.push(format!("no test: {row}"));
+        }
+        for test in tests {
+            let found = place_of(test).is_some_and(|(path, name)| {
+                fs::read_to_string(path)
+                    .unwrap()
+                    .contains(&format!("fn {name}("))
+            });
+            if !found {
+                offences.push(format!("there is no {test}"));
+            }
+            named.insert(test.to_owned());
+        }
+    }
+    let suite = |name: &str| {
+        name.starts_with("tests/integration/escape/") || name == "tests/integration/unavailable.rs"
+    };
+    for source in sources().iter().filter(|source| suite(&source.name)) {
+        let module = source
+            .name
+            .trim_start_matches("tests/integration/")
+            .trim_end_matches(".rs")
+            .replace('/', "::");
+        for part in source.text.split("#[test]\nfn ").skip(1) {
+            let test = format!("{module}::{}", part.split('(').next().unwrap_or_default());
+            if !named.contains(&test) {
+                offences.push(format!("{test} has no promise"));
+            }
+        }
+    }
+    assert!(named.len() > 50, "the table is somewhere else");
+    none("sandbox/README.md", &offences);
+}
