@@ -28,6 +28,8 @@ mod hosts;
 mod inside;
 /// Landing: the target, its checkout, and a person's edits.
 mod merge;
+/// What a room reaches through its proxy, and what it does not.
+mod net;
 /// Many at once.
 mod races;
 /// kill -9 of every process at every moment.

@@ -12,6 +12,7 @@ mod environment;
 mod processes;
 mod repository;
 mod run;
+pub mod server;
 mod waiting;
 mod watch;
 
@@ -20,5 +21,6 @@ pub use environment::TestEnv;
 pub use processes::{Process, Role};
 pub use repository::TestRepo;
 pub use run::{Ended, Run};
+pub use server::Server;
 pub use waiting::{until, within};
 pub use watch::Growth;

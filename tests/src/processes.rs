@@ -16,6 +16,8 @@ pub enum Role {
     Supervisor,
     /// Keeps the namespaces of a room.
     Holder,
+    /// Leads from a room to its proxy.
+    Relay,
     /// Owns one job.
     Keeper,
     /// The sandbox of one job.
@@ -99,6 +101,7 @@ fn role(name: &str, command: &str) -> Role {
     let hidden = [
         ("__supervisor", Role::Supervisor),
         ("__holder", Role::Holder),
+        ("__relay", Role::Relay),
         ("__keeper", Role::Keeper),
         ("__enter", Role::Keeper),
         ("__warden", Role::Warden),
