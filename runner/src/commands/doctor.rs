@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::home::StateRoot;
 use crate::keyring;
 use crate::place::here;
+use crate::proxy;
 use crate::reporter::Console;
 use crate::toolchain::Language;
 
@@ -94,6 +95,7 @@ pub fn run(globals: &Globals, console: &Console, _args: Args) -> Result<Exit, Fa
     };
     lines.push(kernel());
     lines.push(git());
+    lines.push(certificates());
     lines.extend(of_state());
     lines.extend(of_repository(globals));
     lines.extend(toolchains());
@@ -192,6 +194,19 @@ fn git() -> Line {
             "no git program in /usr/local/bin, /usr/bin or /bin",
         )
         .fix("install the package git: Airlock itself does without, agents in a room do not"),
+    }
+}
+
+/// What the proxy checks the upstream of a credential with; nothing else needs it.
+fn certificates() -> Line {
+    match proxy::certificates() {
+        Ok(count) => {
+            let detail = format!("{count} to check the upstreams of credentials with");
+            Line::new("certificates", State::Good, detail)
+        }
+        Err(error) => Line::new("certificates", State::Warn, error.to_string()).fix(
+            "install the package ca-certificates, or name a file in SSL_CERT_FILE: credentials need it",
+        ),
     }
 }
 

@@ -97,7 +97,7 @@ fn text(diagram: &str) -> String {
 # note_file = "NOTE.md"               # where agents leave their note, within the tree
 
 [sandbox]
-# net = "none"                        # or "host"
+# net = "none"                        # "host", or what is let through: ["npm", "example.org", "*.example.net:8443"]
 # ro = ["/opt/toolchain"]             # further paths that a room can read
 # rw = []                             # ... and write
 # env = ["CI=true"]                   # K=V, or K to hand over the user's value

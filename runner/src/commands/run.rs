@@ -26,12 +26,26 @@ Examples:
   airlock run --agent claude --prompt 'fix the flaky test' --attempts 3 --timeout 30m
   airlock run --spec task.json
   airlock run -d --agent codex --prompt-file TODO.md
+  airlock run --net allow:npm,example.org -- npm test
 
 The command runs in a locked room at the repository's own path. The room has the toolchains that the
 base commit calls for, from your own installation and caches (--toolchain). When it ends, Airlock commits the
 files itself, judges that commit, signs the evidence, and with --merge lands it. The agent may leave
 a note about its work in the file named by AIRLOCK_NOTE; a refused attempt finds the reasons in the
-file named by AIRLOCK_FEEDBACK.";
+file named by AIRLOCK_FEEDBACK.
+
+Network. An entry of --net allow:… is a host (example.org), all hosts below one (*.example.org), either with a
+port that is the only one (example.org:8443), or a group: npm pypi crates go github debian. HOST:PORT names a host
+explicitly: only then may its address be a local one and the protocol any, as in localhost:5432, which is then this
+host's port in the room, too. In the room every client is pointed to the proxy, and each host that is named one by
+one has an address there, so that clients which know no proxy work as well. Addresses are never let through.
+A credential stays outside of the room; in your own config.toml:
+
+  [sandbox.credentials.model]          # --net allow:model.airlock: the room has http://model.airlock/v1/…
+  upstream = \"https://api.example.com\"  # https, or http to localhost
+  env = \"MODEL_KEY\"                    # or file = \"~/.config/model.key\"
+  header = \"x-api-key\"                 # else authorization, with prefix = \"Bearer \"
+  paths = [\"/v1/\"]                     # what it is for; methods are GET and POST unless named";
 
 /// Runs it.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {

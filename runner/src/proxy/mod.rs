@@ -33,7 +33,8 @@ use crate::home::TaskFolder;
 use crate::task::TaskId;
 
 pub use keys::Keys;
-use routes::{RootsError, Routes};
+use routes::Routes;
+pub use routes::{RootsError, certificates};
 
 /// Connections of one task at one time; further ones wait.
 const MOST: usize = 128;

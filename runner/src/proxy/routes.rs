@@ -116,8 +116,12 @@ impl Routes {
     }
 }
 
-/// TLS as the proxy itself speaks it: certificates by the host's own list, HTTP/1.1.
-fn client() -> Result<ClientConfig, RootsError> {
+/// How many certificates this host has to check others with.
+pub fn certificates() -> Result<usize, RootsError> {
+    roots().map(|roots| roots.len())
+}
+
+fn roots() -> Result<RootCertStore, RootsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);
@@ -126,8 +130,13 @@ fn client() -> Result<ClientConfig, RootsError> {
             reason: found.errors.first().map(ToString::to_string),
         });
     }
+    Ok(roots)
+}
+
+/// TLS as the proxy itself speaks it: certificates by the host's own list, HTTP/1.1.
+fn client() -> Result<ClientConfig, RootsError> {
     let mut config = ClientConfig::builder()
-        .with_root_certificates(roots)
+        .with_root_certificates(roots()?)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
