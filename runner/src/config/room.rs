@@ -56,6 +56,14 @@ impl Scene<'_> {
         &self,
         net: &Net,
     ) -> Result<(Vec<Credential>, BTreeMap<String, Key>), Failure> {
+        let isolation = self.isolation();
+        if net.policy().is_some() && !isolation.value.confined() {
+            let what = format!(
+                "isolation {} has no room, so nothing would keep the agent to the list of --net",
+                isolation.value.as_str()
+            );
+            return Err(Failure::usage(what).advise("say --net host, or use --isolation sandbox"));
+        }
         let named = credentials::named(net.policy(), &self.layers.user.credentials)?;
         let keys = credentials::keys(&named, &self.host.caller)?;
         match named

@@ -30,7 +30,7 @@ impl Life<'_> {
 
     /// Values that nobody has handed over, as after the death of a supervisor: this one was started by a command of the
     /// same user, in whose environment or files they may be. What is not found is said when it is needed.
-    fn recall_keys(&self) {
+    pub(super) fn recall_keys(&self) {
         let spec = &self.view.spec;
         let keys = &self.shop.keys;
         let missing = spec.credentials.iter();
@@ -42,6 +42,17 @@ impl Life<'_> {
             let found = config::keys(&[credential], &std::env::vars_os().collect());
             keys.give(&spec.task, found.unwrap_or_default());
         }
+    }
+
+    /// Where the values are looked for that credentials of this task do not have, in words.
+    pub(super) fn missing_keys(&self) -> Vec<String> {
+        self.recall_keys();
+        let spec = &self.view.spec;
+        let without = spec.credentials.iter();
+        without
+            .filter(|credential| self.shop.keys.of(&spec.task, &credential.name).is_none())
+            .map(config::key_place)
+            .collect()
     }
 }
 

@@ -150,12 +150,13 @@ impl Life<'_> {
             | Stage::OverLimit
             | Stage::Stopped
             | Stage::Lost => {
-                let missing = self.missing_secrets();
+                let variables = self.missing_secrets().into_iter();
+                let missing: Vec<String> = variables
+                    .map(|name| format!("{name} from your environment"))
+                    .chain(self.missing_keys())
+                    .collect();
                 if !missing.is_empty() {
-                    let what = format!(
-                        "task {task} needs {} from your environment",
-                        missing.join(", ")
-                    );
+                    let what = format!("task {task} needs {}", missing.join(", "));
                     return Err(Failure::usage(what)
                         .advise("set them and resume again; they are never stored"));
                 }

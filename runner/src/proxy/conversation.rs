@@ -14,7 +14,7 @@ use super::answer::{Asked, UNRECOGNIZED_NAME, http};
 use super::exchange;
 use super::flow::{Clock, pass, put};
 use super::inbound::{Inbound, Reading, fill};
-use super::outbound::{NoWay, connect};
+use super::outbound::NoWay;
 use super::routes::{Routes, Way};
 
 /// Serves a connection to its end.
@@ -92,7 +92,7 @@ async fn lead(mut client: Inbound, routes: &Routes, target: &Target, asked: Aske
             return client.end(&asked.refused(&why)).await;
         }
     };
-    match connect(target, explicit).await {
+    match routes.connect(target, explicit).await {
         Ok(server) => {
             client.say(&asked.done()).await;
             if explicit {

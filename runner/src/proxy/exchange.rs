@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::answer::http;
 use super::flow::{Clock, pass, put};
 use super::inbound::{Inbound, Reading, fill};
-use super::outbound::{NoWay, connect};
+use super::outbound::NoWay;
 use super::routes::{Routes, Way};
 
 /// Carries a request to where it may go.
@@ -24,7 +24,7 @@ pub(super) async fn carry(client: Inbound, routes: &Routes, request: Exchange) {
         }
         Err(refusal) => return refuse(client, routes, &refusal).await,
     };
-    match connect(&request.target, explicit).await {
+    match routes.connect(&request.target, explicit).await {
         Ok(server) => over(client, &request, server).await,
         Err(no_way) => give_up(client, routes, no_way).await,
     }
@@ -84,7 +84,7 @@ async fn with_credential(
         port: upstream.port,
     };
     // The user's own configuration names it: it may be in a local network.
-    let server = match connect(&target, true).await {
+    let server = match routes.connect(&target, true).await {
         Ok(server) => server,
         Err(no_way) => return give_up(client, routes, no_way).await,
     };

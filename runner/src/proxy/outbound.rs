@@ -25,9 +25,12 @@ pub(super) enum NoWay {
     Failed(String),
 }
 
-/// Connects. `explicit`: the addresses may be local ones.
-pub(super) async fn connect(target: &Target, explicit: bool) -> Result<TcpStream, NoWay> {
-    let found = addresses(target).await?;
+/// Connects to one of the addresses that were found. `explicit`: they may be local ones.
+pub(super) async fn connect(
+    target: &Target,
+    found: &[IpAddr],
+    explicit: bool,
+) -> Result<TcpStream, NoWay> {
     let good: Vec<IpAddr> = found
         .iter()
         .copied()
@@ -61,7 +64,8 @@ pub(super) async fn connect(target: &Target, explicit: bool) -> Result<TcpStream
     )))
 }
 
-async fn addresses(target: &Target) -> Result<Vec<IpAddr>, NoWay> {
+/// The addresses of a name.
+pub(super) async fn addresses(target: &Target) -> Result<Vec<IpAddr>, NoWay> {
     if target.host.is_localhost() {
         // By RFC 6761 nobody is asked, so nobody can answer something else.
         return Ok(vec![
@@ -74,5 +78,58 @@ async fn addresses(target: &Target) -> Result<Vec<IpAddr>, NoWay> {
         Ok(Ok(found)) => Ok(found.map(|address| address.ip()).collect()),
         Ok(Err(error)) => Err(fail(&error.to_string())),
         Err(_) => Err(fail("the resolver does not answer")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use sandbox::egress::Host;
+
+    use super::*;
+
+    fn now<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(work)
+    }
+
+    #[test]
+    fn a_name_that_leads_to_this_host_is_refused_unless_it_is_named_with_its_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let target = Target {
+            host: Host::parse("rebind.test").unwrap(),
+            port: listener.local_addr().unwrap().port(),
+        };
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let refused = now(connect(&target, &here, false));
+        assert!(
+            matches!(refused, Err(NoWay::Refused(Refusal::Answer { address, .. })) if address == here[0])
+        );
+        assert!(listener.accept().is_err(), "nothing was connected");
+        assert!(now(connect(&target, &here, true)).is_ok());
+        let metadata = ["169.254.169.254".parse().unwrap()];
+        assert!(matches!(
+            now(connect(&target, &metadata, true)),
+            Err(NoWay::Refused(_))
+        ));
+        assert!(matches!(
+            now(connect(&target, &[], true)),
+            Err(NoWay::Failed(_))
+        ));
+    }
+
+    #[test]
+    fn nobody_is_asked_where_localhost_is() {
+        let target = Target {
+            host: Host::parse("a.localhost").unwrap(),
+            port: 1,
+        };
+        let found = now(addresses(&target)).ok().unwrap();
+        assert!(found.iter().all(IpAddr::is_loopback) && !found.is_empty());
     }
 }

@@ -6,13 +6,18 @@ use std::sync::Arc;
 
 use sandbox::egress::{Credential, Policy, Refusal, Rule, Target};
 use sandbox::{Denial, DenialKind};
-use tokio::sync::mpsc;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::outbound::{self, NoWay};
 use super::{Keys, Order};
 use crate::config;
 use crate::task::{Key, TaskId};
+
+/// Names of one task that are looked up at one time.
+const LOOKUPS: usize = 8;
 
 /// There is nothing to check a certificate with.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +46,8 @@ pub(super) struct Routes {
     keys: Keys,
     denials: mpsc::Sender<Denial>,
     tls: Option<Arc<ClientConfig>>,
+    /// Each name that is looked up holds a thread of the supervisor: a room must not take them all.
+    lookups: Semaphore,
 }
 
 impl Routes {
@@ -61,6 +68,7 @@ impl Routes {
             keys: order.keys,
             denials,
             tls,
+            lookups: Semaphore::new(LOOKUPS),
         })
     }
 
@@ -80,6 +88,19 @@ impl Routes {
             target: target.clone(),
             own: true,
         })
+    }
+
+    /// Connects. `explicit`: the address may be a local one.
+    pub(super) async fn connect(
+        &self,
+        target: &Target,
+        explicit: bool,
+    ) -> Result<TcpStream, NoWay> {
+        // It is never closed.
+        let turn = self.lookups.acquire().await.ok();
+        let found = outbound::addresses(target).await?;
+        drop(turn);
+        outbound::connect(target, &found, explicit).await
     }
 
     /// The value of a credential.

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use super::address::may_reach;
 use super::judge::Target;
 use super::policy::Policy;
 use crate::denial::{Denial, DenialKind};
@@ -151,6 +152,7 @@ impl Refusal {
     fn entry(&self) -> Option<String> {
         match self {
             Self::Host { target, own } if *own || usual(target) => Some(target.host.to_string()),
+            Self::Answer { address, .. } if !may_reach(*address, true) => None,
             Self::Host { target, .. }
             | Self::Port { target, .. }
             | Self::Answer { target, .. }

@@ -93,10 +93,7 @@ fn a_stream_comes_as_it_is_written() {
     env.at_work("t1");
     go.send(()).unwrap();
     running.wait().exits(0);
-    assert_eq!(
-        repo.log_of("t1"),
-        "data: one\n\ndata: two\n\n"
-    );
+    assert_eq!(repo.log_of("t1"), "data: one\n\ndata: two\n\n");
 }
 
 #[test]

@@ -71,6 +71,55 @@ for kind, name in ((1, b"\x7f\0\0\1"), (3, b"\x09localhost"), (3, b"\x0fevilallo
 }
 
 #[test]
+fn a_name_that_leads_to_this_host_is_refused() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let server = Server::http(|_| ok("reached\n"));
+    let hosts = env.path().join("hosts");
+    std::fs::write(
+        &hosts,
+        "127.0.0.1 localhost rebind.test\n169.254.169.254 cloud.test\n",
+    )
+    .unwrap();
+    // In a mount namespace in which these names are found.
+    let wrapper = [
+        "bwrap",
+        "--dev-bind",
+        "/",
+        "/",
+        "--ro-bind",
+        hosts.to_str().unwrap(),
+        "/etc/hosts",
+        "--",
+    ];
+    let port = server.port();
+    let net = format!("allow:rebind.test,cloud.test:80,named.test:{port}");
+    let script = "for url in http://rebind.test/ http://cloud.test/; do \
+        curl -sS -w '%{http_code}\n' --noproxy '' -x http://127.0.0.1:808 $url; done";
+    env.airlock_under(&wrapper, repo.path())
+        .args([
+            "run", "--task", "t1", "--net", &net, "--", "sh", "-c", script,
+        ])
+        .run()
+        .exits(11);
+    let log = repo.log_of("t1");
+    assert_eq!(log.matches("is not a public address").count(), 2, "{log}");
+    assert_eq!(log.matches("\n403\n").count(), 2, "{log}");
+    let denials = denials(&env, "t1");
+    let local = denied(&denials, "host", "rebind.test").unwrap();
+    assert!(
+        local["allow"]["flag"][1]
+            .as_str()
+            .unwrap()
+            .ends_with(",rebind.test:80"),
+        "{local}"
+    );
+    let keys = denied(&denials, "host", "cloud.test").unwrap();
+    assert!(keys["allow"].is_null(), "no entry leads there: {keys}");
+    assert!(server.told().is_empty());
+}
+
+#[test]
 fn one_request_is_one_request() {
     let env = TestEnv::new();
     let repo = env.repository();
@@ -224,6 +273,18 @@ fn a_repository_narrows_the_list_and_widens_it_only_with_trust() {
         .run()
         .exits(2)
         .says("is an address");
+    repo.airlock(&[
+        "run",
+        "--isolation",
+        "worktree",
+        "--net",
+        "allow:npm",
+        "--",
+        "true",
+    ])
+    .run()
+    .exits(2)
+    .says("has no room");
     repo.airlock(&["run", "--net", "allow:nmp", "--", "true"])
         .run()
         .exits(2)
