@@ -239,6 +239,41 @@ impl Event {
         matches!(self, Self::Exec { .. } | Self::ExecEnded { .. })
     }
 
+    /// Whether work goes on only when the disk has it. Any other event reaches the disk with the next one that must:
+    /// lost with the machine, it leaves a state from which the same work is done again.
+    pub fn must_last(&self) -> bool {
+        match self {
+            // What these lead to is done over, or found done.
+            Self::Prepared { .. }
+            | Self::Ended { .. }
+            | Self::Returned { .. }
+            | Self::Sealing
+            | Self::Sealed { .. }
+            | Self::Gating
+            | Self::Accepted { .. }
+            | Self::Checkout { .. } => false,
+            // What they tell of has ended with the machine.
+            Self::Exec { .. } | Self::ExecEnded { .. } => false,
+            Self::Queued { .. }
+            | Self::Preparing
+            | Self::Started { .. }
+            | Self::Empty
+            | Self::Judged { .. }
+            | Self::Recorded { .. }
+            | Self::Rejected { .. }
+            | Self::Overridden { .. }
+            | Self::Landing { .. }
+            | Self::LandStep { .. }
+            | Self::Landed { .. }
+            | Self::NotLanded { .. }
+            | Self::Failed { .. }
+            | Self::Stopped { .. }
+            | Self::Lost { .. }
+            | Self::Discarded { .. }
+            | Self::Removed => true,
+        }
+    }
+
     /// The name in the store and on the wire.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -1,6 +1,8 @@
 //! The event store: append-only rows in `SQLite`, the only truth about tasks. Holds no status and
 //! nothing that an agent wrote unchecked. One process writes (the supervisor), everybody reads.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,6 +53,15 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// Rows could not be brought to the disk.
+    #[error("cannot sync {}", path.display())]
+    Flush {
+        /// The write-ahead log.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// Rows could not be read.
     #[error("cannot read the event store")]
     Read(#[source] rusqlite::Error),
@@ -75,6 +86,10 @@ impl From<StoreError> for Failure {
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
+    /// Where the newest rows are until they are on disk.
+    log: PathBuf,
+    /// Whether rows wait for the next flush.
+    waiting: bool,
 }
 
 impl Store {
@@ -92,7 +107,11 @@ impl Store {
             .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
             .map_err(fail)?;
         migrate(&mut connection, path)?;
-        Ok(Self { connection })
+        Ok(Self {
+            connection,
+            log: log_of(path),
+            waiting: false,
+        })
     }
 
     /// Opens for reading; none when there is no store yet.
@@ -121,10 +140,15 @@ impl Store {
             });
         }
         // A store whose maker died before its first migration holds nothing yet.
-        Ok((version > 0).then_some(Self { connection }))
+        Ok((version > 0).then_some(Self {
+            connection,
+            log: log_of(path),
+            waiting: false,
+        }))
     }
 
-    /// Records several facts of one task in one transaction; durable when it returns.
+    /// Records several facts of one task in one transaction. On disk when it returns, with all that was recorded
+    /// before, if one of them must be; otherwise with the next one, or with [`Self::flush`].
     pub fn append(
         &mut self,
         at: u64,
@@ -135,6 +159,11 @@ impl Store {
             task: task.clone(),
             source,
         };
+        let lasting = events.iter().any(Event::must_last);
+        let level = if lasting { "FULL" } else { "NORMAL" };
+        self.connection
+            .pragma_update(None, "synchronous", level)
+            .map_err(fail)?;
         let transaction = self.connection.transaction().map_err(fail)?;
         let mut records = Vec::with_capacity(events.len());
         for event in events {
@@ -153,29 +182,22 @@ impl Store {
             });
         }
         transaction.commit().map_err(fail)?;
+        self.waiting = !lasting;
         Ok(records)
     }
 
-    /// The same for what tells of no state: whole, but not waited for; a machine that loses power in this moment may
-    /// forget it, and what it tells of has ended then.
-    pub fn append_aside(
-        &mut self,
-        at: u64,
-        task: &TaskId,
-        events: Vec<Event>,
-    ) -> Result<Vec<Record>, StoreError> {
-        let fail = |source| StoreError::Append {
-            task: task.clone(),
+    /// Brings to the disk whatever has been recorded.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        if !self.waiting {
+            return Ok(());
+        }
+        let synced = File::open(&self.log).and_then(|log| log.sync_all());
+        synced.map_err(|source| StoreError::Flush {
+            path: self.log.clone(),
             source,
-        };
-        self.connection
-            .execute_batch("PRAGMA synchronous = NORMAL;")
-            .map_err(fail)?;
-        let records = self.append(at, task, events);
-        self.connection
-            .execute_batch("PRAGMA synchronous = FULL;")
-            .map_err(fail)?;
-        records
+        })?;
+        self.waiting = false;
+        Ok(())
     }
 
     /// The events of one task after a position, oldest first.
@@ -242,6 +264,13 @@ impl Store {
         }
         Ok(records)
     }
+}
+
+/// The write-ahead log of a database.
+fn log_of(database: &Path) -> PathBuf {
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    PathBuf::from(log)
 }
 
 fn schema(connection: &Connection) -> rusqlite::Result<usize> {

@@ -10,8 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Replaces `path` by `content`, so that a reader sees the old or the new file and never a part.
+/// Replaces `path` by `content`, so that a reader sees the old or the new file and never a part; on disk when it
+/// returns.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    rename_into(path, content, true)
+}
+
+/// The same without waiting for the disk: for what says nothing any more once the machine has stopped.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    rename_into(path, content, false)
+}
+
+fn rename_into(path: &Path, content: &[u8], sync: bool) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -19,16 +29,20 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     temporary.push(name);
     temporary.push(format!(".{}.{count}.tmp", std::process::id()));
     let temporary = folder.join(temporary);
-    let written = fill(&temporary, content).and_then(|()| std::fs::rename(&temporary, path));
+    let written = fill(&temporary, content, sync).and_then(|()| std::fs::rename(&temporary, path));
     if let Err(error) = written {
         // The first error counts; a temporary file that stays is swept by the next writer.
         drop(std::fs::remove_file(&temporary));
         return Err(error);
     }
-    File::open(folder)?.sync_all()
+    if sync {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
 }
 
-fn fill(path: &Path, content: &[u8]) -> io::Result<()> {
+fn fill(path: &Path, content: &[u8], sync: bool) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -36,7 +50,7 @@ fn fill(path: &Path, content: &[u8]) -> io::Result<()> {
         .custom_flags(nix::libc::O_NOFOLLOW)
         .open(path)?;
     file.write_all(content)?;
-    file.sync_all()
+    if sync { file.sync_all() } else { Ok(()) }
 }
 
 /// Removes what writers left in `folder` when they were killed in the middle.

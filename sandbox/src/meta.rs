@@ -193,10 +193,15 @@ impl Meta {
         }
     }
 
+    /// Only how a job ended must outlast the machine: a job does not.
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        durable::write(&dir.join(NAME), &text)
+        if self.state.is_final() {
+            durable::write(&dir.join(NAME), &text)
+        } else {
+            durable::replace(&dir.join(NAME), &text)
+        }
     }
 
     /// What `wait` answers; `None` while the job is not over.

@@ -210,7 +210,8 @@ impl Room {
             .join(holder::file_name(&self.task, "holder.json"));
         let text = serde_json::to_vec(&self.entrance)
             .map_err(|error| build("write the room's record", &path, error.into()))?;
-        durable::write(&path, &text).map_err(|error| build("write the room's record", &path, error))
+        durable::replace(&path, &text)
+            .map_err(|error| build("write the room's record", &path, error))
     }
 
     fn end(&mut self) {

@@ -1,5 +1,5 @@
 //! The one owner of the event store: a thread that records, folds, answers, projects to `task.json` and
-//! tells followers, in that order, so that nobody ever hears of what is not durable. The projection
+//! tells followers, in that order, so that nobody ever hears of what is not recorded. The projection
 //! can be made again from the events; it is flushed to disk once, when work on a task ends.
 
 use std::collections::HashMap;
@@ -81,7 +81,7 @@ impl Recorder {
         Ok(Self { messages })
     }
 
-    /// Records facts; they are durable when this returns. Answers how the task stands with them.
+    /// Records facts; those that must last are on disk when this returns. Answers how the task stands with them.
     pub fn record(&self, task: &TaskId, events: Vec<Event>) -> Result<Option<TaskView>, Failure> {
         self.ask(|answer| Message::Record {
             task: task.clone(),
@@ -90,7 +90,7 @@ impl Recorder {
         })
     }
 
-    /// Work on a task has ended: its `task.json` is on disk when this returns.
+    /// Work on a task has ended: its events and its `task.json` are on disk when this returns.
     pub fn settle(&self, task: &TaskId) -> Result<(), Failure> {
         self.ask(|answer| Message::Settle {
             task: task.clone(),
@@ -177,7 +177,12 @@ impl Ledger {
                 }
             }
             Message::Settle { task, answer } => {
-                answer.send(self.project(&task, durable::write)).ok();
+                let settled = self
+                    .store
+                    .flush()
+                    .map_err(Failure::from)
+                    .and_then(|()| self.project(&task, durable::write));
+                answer.send(settled).ok();
             }
             Message::View { task, answer } => {
                 answer.send(Ok(self.views.get(&task).cloned())).ok();
@@ -210,12 +215,7 @@ impl Ledger {
 
     fn record(&mut self, task: &TaskId, events: Vec<Event>) -> Result<Vec<Record>, Failure> {
         self.refuse_illegal(task, &events)?;
-        let aside = events.iter().all(Event::is_aside);
-        let records = if aside {
-            self.store.append_aside(now_ms(), task, events)?
-        } else {
-            self.store.append(now_ms(), task, events)?
-        };
+        let records = self.store.append(now_ms(), task, events)?;
         for record in &records {
             self.take_in(record)?;
         }

@@ -1,11 +1,13 @@
 //! Writing objects into the repository: loose files, made by us, readable and owned like the others there.
 //! Never changes or removes an object. Nothing counts as written until [`Store::sync`] has returned.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -13,10 +15,13 @@ use git2::{ObjectType, Odb, OdbLookupFlags, Oid};
 use thiserror::Error;
 
 use crate::history::Side;
-use crate::repository::{Repository, sync_folder};
+use crate::repository::Repository;
 
 /// Above so many new objects, one sync of the file system is cheaper than one of each file.
 const SYNCED_SINGLY: usize = 64;
+
+/// Threads that wait for the disk.
+const SYNCING: usize = 8;
 
 /// Drafts that this process has begun, for names that nobody else has.
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
@@ -138,16 +143,23 @@ impl<'r> Store<'r> {
             self.new.clear();
             return Ok(());
         }
+        let mut files = Vec::new();
+        let mut folders = BTreeSet::from([self.objects.clone()]);
         for oid in self.new.drain(..).collect::<Vec<_>>() {
             let path = self.place(oid);
-            let folder = path.parent().unwrap_or(&self.objects);
-            let _owner = self.repository.act_as_owner();
-            fs::File::open(&path)
-                .and_then(|file| file.sync_all())
-                .and_then(|()| sync_folder(folder))
-                .map_err(|source| failed(&path, source))?;
+            folders.extend(path.parent().map(Path::to_owned));
+            files.push(path);
         }
-        sync_folder(&self.objects).map_err(|source| failed(&self.objects, source))
+        let opened = {
+            let _owner = self.repository.act_as_owner();
+            let all = files.into_iter().chain(folders);
+            all.map(|path| match fs::File::open(&path) {
+                Ok(file) => Ok((file, path)),
+                Err(source) => Err(failed(&path, source)),
+            })
+            .collect::<Result<Vec<_>, _>>()?
+        };
+        sync_together(&opened).map_err(|(path, source)| failed(path, source))
     }
 
     /// Brings the file system that holds the objects to the disk, with whatever libgit2 has written there.
@@ -166,6 +178,25 @@ impl<'r> Store<'r> {
         let (folder, file) = name.split_at(2);
         self.objects.join(folder).join(file)
     }
+}
+
+/// Waits for all of them at once: a disk that is asked by one at a time is asked as often as there are files.
+fn sync_together(opened: &[(fs::File, PathBuf)]) -> Result<(), (&Path, io::Error)> {
+    let some = opened.len().div_ceil(SYNCING).max(1);
+    thread::scope(|scope| {
+        let waiting: Vec<_> = opened
+            .chunks(some)
+            .map(|some| scope.spawn(|| some.iter().try_for_each(sync)))
+            .collect();
+        waiting.into_iter().try_for_each(|waiting| {
+            let synced = waiting.join();
+            synced.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
+}
+
+fn sync((file, path): &(fs::File, PathBuf)) -> Result<(), (&Path, io::Error)> {
+    file.sync_all().map_err(|error| (path.as_path(), error))
 }
 
 /// Makes a folder with the mode of its model, so that a repository shared by a group stays shared.
