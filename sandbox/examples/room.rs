@@ -87,13 +87,15 @@ fn run(folder: &Path, argv: Vec<OsString>, spec: &RoomSpec, times: u32) -> Resul
         env: sandbox::room_environment(),
         cwd: spec.mount_at.clone(),
         timeout_ms: Some(60_000),
+        idle_ms: None,
         grace_ms: 1_000,
         output_cap: 4 << 20,
         limits: Limits {
             pids: 256,
             ..Limits::default()
         },
-        denials: folder.join("deny.ndjson"),
+        watched: vec![spec.tree.clone()],
+        denials: folder.join(sandbox::DENIALS),
         stdin: Vec::new(),
     };
     let room = Room::open(spec)?;

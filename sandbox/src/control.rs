@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::attach::holder_of;
+use crate::cgroup;
 use crate::error::ControlError;
 use crate::holder;
 use crate::keeper::{self, Order, Reply};
 use crate::lock::HeldLock;
 use crate::room::Entrance;
+use crate::watch::USE;
 
 /// How long a keeper may take to end its job when the task is swept.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -88,11 +90,25 @@ pub fn sweep(locks: &Path, task: &str) -> Swept {
                 continue;
             }
         }
-        remove(locks, &[keeper::file_name(task, &job, "sock")]);
+        remove(
+            locks,
+            &["sock", USE].map(|what| keeper::file_name(task, &job, what)),
+        );
         remove_lock(&lock);
     }
     sweep_holder(locks, task, &mut swept);
+    if swept.unproven.is_empty() {
+        cgroup::sweep(locks, task);
+    }
     swept
+}
+
+/// Whether a job of `task` is kept.
+pub(crate) fn runs(locks: &Path, task: &str) -> bool {
+    let lock = |job: &String| locks.join(keeper::file_name(task, job, "lock"));
+    jobs(locks, task)
+        .iter()
+        .any(|job| HeldLock::is_held(&lock(job)))
 }
 
 /// Jobs of `task` that have a lock file.

@@ -84,7 +84,8 @@ impl Herd {
         }
     }
 
-    fn members(self) -> Vec<i32> {
+    /// Their process ids, now.
+    pub(crate) fn members(self) -> Vec<i32> {
         let me = i32::try_from(std::process::id()).unwrap_or(1);
         let parents = parents();
         match self {

@@ -215,6 +215,9 @@ fn limit(launch: &Launch) -> Result<(), Failure> {
         fsize,
         nofile,
         core,
+        memory: _,
+        disk: _,
+        files: _,
     } = launch.limits;
     let mut table = vec![
         (Resource::RLIMIT_FSIZE, fsize),

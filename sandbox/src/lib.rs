@@ -10,14 +10,16 @@
 //!
 //! What holds: the command sees no file, process, socket or variable of the host but those that the spec shows; it
 //! cannot write but in its worktree, its git view, HOME, /tmp and named paths; it cannot outlive its keeper, forge how
-//! it ended, or gain a privilege. Each promise with its wall and its test, and what is not promised, stands in
-//! `README.md` beside this crate; nothing is promised for jobs started by [`start_unconfined`].
+//! it ended, or gain a privilege; a job that passes a limit is ended and says which. Each promise with its wall and its
+//! test, and what is not promised, stands in `README.md` beside this crate; nothing is promised for jobs started by
+//! [`start_unconfined`].
 //!
 //! Must never fall back to less than the whole room, and knows nothing of git, SQL or tokio.
 
 mod account;
 mod attach;
 mod bwrap;
+mod cgroup;
 mod control;
 mod denial;
 mod diagnose;
@@ -33,6 +35,7 @@ mod identity;
 mod judge;
 mod keeper;
 mod launch;
+mod limit;
 mod lock;
 mod meta;
 mod outcome;
@@ -44,6 +47,7 @@ mod seccomp;
 mod spec;
 mod sys;
 mod warden;
+mod watch;
 mod wire;
 
 pub use attach::{Attached, Keeper, attach};

@@ -28,7 +28,7 @@ pub enum JobState {
     Stopping,
     /// The command ended by itself, by exit or signal.
     Exited,
-    /// The wall time was over.
+    /// The wall time was over, or it did nothing for too long.
     TimedOut,
     /// Somebody stopped it.
     Stopped,
@@ -57,7 +57,7 @@ impl JobState {
     pub(crate) fn of(exit: &Exit) -> Self {
         match exit {
             Exit::Code(_) | Exit::Signal(_) => Self::Exited,
-            Exit::TimedOut => Self::TimedOut,
+            Exit::TimedOut | Exit::IdleTimedOut => Self::TimedOut,
             Exit::Stopped { .. } => Self::Stopped,
             Exit::OverLimit { .. } => Self::OverLimit,
             Exit::NotStarted { .. } => Self::FailedToStart,

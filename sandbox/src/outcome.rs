@@ -14,6 +14,8 @@ pub enum Exit {
     Signal(i32),
     /// The wall time was over; the whole tree is gone.
     TimedOut,
+    /// It printed nothing, changed no file and used no processor for too long.
+    IdleTimedOut,
     /// Somebody stopped it.
     Stopped {
         /// Who asked.
@@ -23,7 +25,7 @@ pub enum Exit {
     },
     /// A limit ended it.
     OverLimit {
-        /// Which one: `file_size`, `cpu`.
+        /// Which one: `memory`, `pids`, `disk`, `files`, `file_size`, `cpu`.
         limit: String,
     },
     /// The command was never executed.
@@ -41,6 +43,7 @@ enum Form {
     Code { code: i32 },
     Signal { signal: i32 },
     TimedOut,
+    IdleTimedOut,
     Stopped { by: String, reason: String },
     OverLimit { limit: String },
     NotStarted { reason: String },
@@ -53,6 +56,7 @@ impl From<Exit> for Form {
             Exit::Code(code) => Self::Code { code },
             Exit::Signal(signal) => Self::Signal { signal },
             Exit::TimedOut => Self::TimedOut,
+            Exit::IdleTimedOut => Self::IdleTimedOut,
             Exit::Stopped { by, reason } => Self::Stopped { by, reason },
             Exit::OverLimit { limit } => Self::OverLimit { limit },
             Exit::NotStarted { reason } => Self::NotStarted { reason },
@@ -67,6 +71,7 @@ impl From<Form> for Exit {
             Form::Code { code } => Self::Code(code),
             Form::Signal { signal } => Self::Signal(signal),
             Form::TimedOut => Self::TimedOut,
+            Form::IdleTimedOut => Self::IdleTimedOut,
             Form::Stopped { by, reason } => Self::Stopped { by, reason },
             Form::OverLimit { limit } => Self::OverLimit { limit },
             Form::NotStarted { reason } => Self::NotStarted { reason },

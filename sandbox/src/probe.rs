@@ -97,9 +97,11 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
         env: environment::room_environment(),
         cwd: room.mount_at.clone(),
         timeout_ms: Some(20_000),
+        idle_ms: None,
         grace_ms: 0,
         output_cap: 1 << 20,
         limits: Limits::default(),
+        watched: Vec::new(),
         denials: folder.join(DENIALS),
         stdin: Vec::new(),
     };

@@ -26,7 +26,7 @@ use crate::identity::Identity;
 use crate::keeper::{Foreground, KeeperAnswer, KeeperSpec};
 use crate::lock::HeldLock;
 use crate::spec::{JobSpec, RoomSpec};
-use crate::{bwrap, durable, wire};
+use crate::{bwrap, cgroup, control, durable, wire};
 
 /// Longest name of a task and a job together: their socket's address must fit 108 bytes.
 const LONGEST: usize = 72;
@@ -234,6 +234,10 @@ impl Room {
             reap(child);
         }
         tidy(&self.locks, &self.task);
+        // Of keepers that were killed; those that live take their own away.
+        if !control::runs(&self.locks, &self.task) {
+            cgroup::sweep(&self.locks, &self.task);
+        }
     }
 }
 

@@ -130,12 +130,17 @@ pub struct JobSpec {
     pub cwd: PathBuf,
     /// Wall time in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// How long it may print nothing, change no file and use no processor, in milliseconds.
+    pub idle_ms: Option<u64>,
     /// Time between TERM and KILL, in milliseconds.
     pub grace_ms: u64,
     /// Bytes of output that are kept: a quarter from the start, the rest from the end.
     pub output_cap: u64,
-    /// Limits on the job's processes.
+    /// Limits on the job's processes, and on what the jobs of its task use together.
     pub limits: Limits,
+    /// Folders of the host, such as the worktree, whose bytes and files are counted for `limits`.
+    #[serde(with = "wire::paths")]
+    pub watched: Vec<PathBuf>,
     /// Where the keeper appends what the job was refused: `deny.ndjson` of the task.
     #[serde(with = "wire::path")]
     pub denials: PathBuf,
@@ -143,7 +148,7 @@ pub struct JobSpec {
     pub stdin: Vec<u8>,
 }
 
-/// Limits that the kernel keeps on the job's processes.
+/// Limits: the first four are kept by the kernel on the job's processes, the others by keeper and cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Processes and threads of one job.
@@ -154,6 +159,12 @@ pub struct Limits {
     pub nofile: u64,
     /// Size of a core dump, in bytes.
     pub core: u64,
+    /// Memory of all jobs of the task, with what lies in HOME, `/tmp` and `/dev/shm`, in bytes.
+    pub memory: Option<u64>,
+    /// Bytes on disk of the watched folders.
+    pub disk: Option<u64>,
+    /// Files and folders in the watched folders.
+    pub files: Option<u64>,
 }
 
 impl Default for Limits {
@@ -163,6 +174,9 @@ impl Default for Limits {
             fsize: 512 << 20,
             nofile: 4096,
             core: 0,
+            memory: None,
+            disk: None,
+            files: None,
         }
     }
 }

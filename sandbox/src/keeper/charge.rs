@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use super::KeeperSpec;
 use super::enter::{self, Baggage};
 use super::refusals::Refusals;
+use crate::cgroup::Cgroup;
 use crate::diagnose::{self, Symptom};
 use crate::error::Fault;
 use crate::herd::{AlreadyStopped, Herd};
@@ -25,6 +26,7 @@ use crate::launch::{self, Confinement, Failure, Launch};
 use crate::room::Entrance;
 use crate::sys::{self, Fork};
 use crate::warden::{self, Message, Report, WardenSpec};
+use crate::watch::Inside;
 
 /// How long a freeze of a bare job may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,6 +66,7 @@ pub(crate) struct Confined {
     bwrap: Pid,
     alive: bool,
     warden: Option<OwnedFd>,
+    inside: Option<Inside>,
     nonce: String,
     refusals: Option<Refusals>,
 }
@@ -87,9 +90,13 @@ pub(crate) struct Streams {
 
 impl Charge {
     /// Begins: bubblewrap is on its way, or the bare command runs.
-    pub(crate) fn begin(spec: &KeeperSpec, streams: Streams) -> Result<Self, Fault> {
+    pub(crate) fn begin(
+        spec: &KeeperSpec,
+        streams: Streams,
+        cgroup: Option<&Cgroup>,
+    ) -> Result<Self, Fault> {
         match &spec.entrance {
-            Some(entrance) => confined(spec, entrance, streams).map(Self::Confined),
+            Some(entrance) => confined(spec, entrance, streams, cgroup).map(Self::Confined),
             None => bare(spec, &streams).map(Self::Bare),
         }
     }
@@ -111,6 +118,14 @@ impl Charge {
     pub(crate) fn wakes_at(&self) -> Option<Instant> {
         match self {
             Self::Confined(confined) => confined.refusals.as_ref()?.rests_until(),
+            Self::Bare(_) => None,
+        }
+    }
+
+    /// What can be seen of the job in its room, once.
+    pub(crate) fn inside(&mut self) -> Option<Inside> {
+        match self {
+            Self::Confined(confined) => confined.inside.take(),
             Self::Bare(_) => None,
         }
     }
@@ -199,7 +214,12 @@ impl Charge {
     }
 }
 
-fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<Confined, Fault> {
+fn confined(
+    spec: &KeeperSpec,
+    entrance: &Entrance,
+    streams: Streams,
+    cgroup: Option<&Cgroup>,
+) -> Result<Confined, Fault> {
     let step = |doing: &'static str| move |errno: rustix::io::Errno| Fault::step(doing, errno);
     let holder = entrance.holder.open().ok_or(Fault::Gone)?;
     let nonce = warden::nonce().map_err(|error| Fault::step("make a nonce", error))?;
@@ -219,6 +239,7 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
         Some(Confinement {
             writable: entrance.writable.clone(),
         }),
+        cgroup,
     );
     let text = serde_json::to_vec(&WardenSpec {
         nonce: nonce.clone(),
@@ -249,6 +270,7 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
         control: theirs,
         spec: file,
         holder,
+        cgroups: cgroup.map(Cgroup::entrances).unwrap_or_default(),
     };
     match sys::fork().map_err(|errno| Fault::step("fork", errno))? {
         Fork::Child => {
@@ -265,18 +287,28 @@ fn confined(spec: &KeeperSpec, entrance: &Entrance, streams: Streams) -> Result<
             bwrap: Pid::from_raw(child.as_raw()).ok_or(Fault::Gone)?,
             alive: true,
             warden: None,
+            inside: None,
             nonce,
             refusals: None,
         }),
     }
 }
 
-fn launch_of(spec: &KeeperSpec, confinement: Option<Confinement>) -> Launch {
+fn launch_of(
+    spec: &KeeperSpec,
+    confinement: Option<Confinement>,
+    cgroup: Option<&Cgroup>,
+) -> Launch {
+    let mut limits = spec.job.limits;
+    if cgroup.is_some_and(Cgroup::counts_pids) {
+        // The group refuses first, since it can tell that it did.
+        limits.pids = limits.pids.saturating_add(16);
+    }
     Launch {
         argv: spec.job.argv.clone(),
         env: spec.job.env.clone(),
         cwd: spec.job.cwd.clone(),
-        limits: spec.job.limits,
+        limits,
         confinement,
         terminal: spec
             .foreground
@@ -338,6 +370,7 @@ impl Confined {
                 // The warden waits for our word with its end open: its pid cannot be another's.
                 (Report::Hello, RecvAncillaryMessage::ScmCredentials(sender)) => {
                     self.warden = rustix::process::pidfd_open(sender.pid, PidfdFlags::empty()).ok();
+                    self.inside = Inside::of(sender.pid, self.warden.as_ref());
                 }
                 (Report::Telling, RecvAncillaryMessage::ScmRights(mut sent)) => {
                     self.refusals = sent.next().and_then(Refusals::new);
@@ -412,7 +445,7 @@ fn bare(spec: &KeeperSpec, streams: &Streams) -> Result<Bare, Fault> {
     nix::unistd::dup2_stdin(&streams.input).map_err(fault)?;
     nix::unistd::dup2_stdout(&streams.output).map_err(fault)?;
     nix::unistd::dup2_stderr(&streams.error).map_err(fault)?;
-    let spawned = launch::spawn(&launch_of(spec, None), |_none_without_a_room| None);
+    let spawned = launch::spawn(&launch_of(spec, None, None), |_none_without_a_room| None);
     // The keeper itself must not keep the output open.
     let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(fault)?;
     nix::unistd::dup2_stdin(&null).map_err(fault)?;

@@ -46,6 +46,8 @@ pub(crate) struct Baggage {
     pub(crate) spec: OwnedFd,
     /// The holder.
     pub(crate) holder: OwnedFd,
+    /// Where to write to be limited by the job's control groups.
+    pub(crate) cgroups: Vec<OwnedFd>,
 }
 
 /// Becomes bubblewrap. Returns only when it failed.
@@ -74,6 +76,10 @@ fn prepare(entrance: &Entrance, baggage: &Baggage) -> Result<CString, Fault> {
     let step = |doing: &'static str| move |errno: nix::errno::Errno| Fault::step(doing, errno);
     launch::default_signals().map_err(step("reset signals"))?;
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
+    for group in &baggage.cgroups {
+        // A group that lets nobody in limits nothing; the watch over the job does.
+        rustix::io::write(group, b"0").ok();
+    }
     join(entrance, baggage)?;
     let filter = open(FILTER, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())
         .map_err(|errno| Fault::at("open the system call filter", FILTER, errno))?;

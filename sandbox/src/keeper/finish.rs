@@ -10,8 +10,12 @@ use super::tend::Tending;
 use super::{KeeperAnswer, Reply};
 use crate::error::Fault;
 use crate::foreground::Said;
+use crate::limit::Limit;
 use crate::meta::{JobState, now_ms};
 use crate::outcome::Exit;
+
+/// What a shell adds to the number of a signal.
+const SHELLS_SIGNAL: i32 = 128;
 
 impl Tending<'_> {
     /// Writes the end down. An error means that nothing was run.
@@ -21,6 +25,7 @@ impl Tending<'_> {
             // Also for a job that was stopped while its walls were built.
             self.teller.tell(&KeeperAnswer::Kept);
         }
+        self.look_back();
         let exit = self.exit(fault.as_ref());
         if let Some(log) = self.log.take() {
             (self.meta.output.bytes, self.meta.output.dropped) = log.finish();
@@ -41,6 +46,7 @@ impl Tending<'_> {
         }
         self.record(JobState::of(&exit));
         self.server.reply_all_waiting(&Reply::Over);
+        self.watch.end();
         fault.map_or(Ok(()), Err)
     }
 
@@ -60,18 +66,18 @@ impl Tending<'_> {
             return cause;
         }
         match (self.meta.code, self.meta.signal) {
+            // A shell tells so that the signal ended its last command.
+            (Some(code), _) if code == SHELLS_SIGNAL + Signal::SIGXFSZ as i32 => {
+                self.over(Limit::FileSize, self.job.limits.fsize)
+            }
             (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) if signal == Signal::SIGXFSZ as i32 => over("file_size"),
-            (None, Some(signal)) if signal == Signal::SIGXCPU as i32 => over("cpu"),
+            (None, Some(signal)) if signal == Signal::SIGXFSZ as i32 => {
+                self.over(Limit::FileSize, self.job.limits.fsize)
+            }
+            (None, Some(signal)) if signal == Signal::SIGXCPU as i32 => self.over(Limit::Cpu, 0),
             (None, Some(signal)) => Exit::Signal(signal),
             // Neither was told: bubblewrap or the warden was killed under it.
             (None, None) => Exit::Lost,
         }
-    }
-}
-
-fn over(limit: &str) -> Exit {
-    Exit::OverLimit {
-        limit: limit.to_owned(),
     }
 }

@@ -8,6 +8,7 @@ mod charge;
 mod enter;
 mod finish;
 mod front;
+mod guard;
 mod handed;
 mod output;
 mod refusals;
@@ -36,6 +37,7 @@ use crate::lock::HeldLock;
 use crate::meta::Meta;
 use crate::room::Entrance;
 use crate::spec::JobSpec;
+use crate::watch::USE;
 use crate::{durable, sys, wire};
 
 /// What the keeper reads on standard input.
@@ -143,11 +145,10 @@ fn keep(spec: &KeeperSpec, descriptors: Vec<OwnedFd>, teller: &mut Teller) -> Re
     let (lock, me) = claim(spec)?;
     let outcome = serve_job(spec, &me, descriptors, teller);
     // Gone with the job: an order finds nobody instead of a closed door.
-    drop(std::fs::remove_file(spec.locks.join(file_name(
-        &spec.task,
-        &spec.job.job,
-        "sock",
-    ))));
+    for what in ["sock", USE] {
+        let file = file_name(&spec.task, &spec.job.job, what);
+        drop(std::fs::remove_file(spec.locks.join(file)));
+    }
     drop(lock.remove());
     outcome
 }

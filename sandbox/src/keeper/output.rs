@@ -61,6 +61,11 @@ impl Log {
         (self.total, self.dropped)
     }
 
+    /// Whether something was dropped.
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.dropped > 0
+    }
+
     /// Takes what the job wrote.
     pub(crate) fn take(&mut self, mut bytes: &[u8]) {
         self.total += length(bytes);

@@ -15,12 +15,15 @@ use super::handed::Front;
 use super::output::Log;
 use super::serve::{Order, Reply, Server};
 use super::{KeeperAnswer, KeeperSpec, Teller, file_name, refusals};
+use crate::cgroup::Cgroup;
 use crate::denial::{Denial, DenialKind, DenialLog};
 use crate::error::Fault;
 use crate::foreground::Said;
+use crate::limit::Limit;
 use crate::meta::{JobState, Meta, now_ms};
 use crate::outcome::Exit;
-use crate::spec::JobSpec;
+use crate::spec::{JobSpec, Limits};
+use crate::watch::Watch;
 
 /// The walls must stand by then.
 const START: Duration = Duration::from_secs(30);
@@ -32,7 +35,7 @@ const PIECE: usize = 64 << 10;
 
 /// Where the job is.
 #[derive(Debug, Clone, Copy)]
-enum Phase {
+pub(super) enum Phase {
     Starting {
         until: Instant,
     },
@@ -65,20 +68,21 @@ pub(super) struct Tending<'job> {
     pub(super) meta: Meta,
     pub(super) teller: &'job mut Teller,
     pub(super) log: Option<Log>,
-    denials: DenialLog,
+    pub(super) denials: DenialLog,
     pub(super) charge: Charge,
+    pub(super) watch: Watch,
     pub(super) server: Server,
     signals: SignalFd,
     output: Option<OwnedFd>,
     /// To the person in front of the job.
     pub(super) line: Option<OwnedFd>,
-    phase: Phase,
+    pub(super) phase: Phase,
     pub(super) up: bool,
     gone: bool,
     pub(super) started: Option<Instant>,
     pub(super) ended: Option<Instant>,
     deadline: Option<Instant>,
-    frozen: Option<Instant>,
+    pub(super) frozen: Option<Instant>,
     word: Word,
     /// Why we ended it, if we did.
     pub(super) cause: Option<Exit>,
@@ -105,7 +109,19 @@ pub(crate) fn tend(
         output,
         line,
     } = channels(job, front)?;
-    let charge = Charge::begin(spec, streams)?;
+    let cgroup = spec.entrance.as_ref().and_then(|_room| {
+        let Limits { memory, pids, .. } = job.limits;
+        Cgroup::make(&spec.locks, &spec.task, &job.job, memory, pids)
+    });
+    let begun = Charge::begin(spec, streams, cgroup.as_ref());
+    let watch = Watch::new(spec, cgroup);
+    let charge = match begun {
+        Ok(charge) => charge,
+        Err(fault) => {
+            watch.end();
+            return Err(fault);
+        }
+    };
     let mut tending = Tending {
         job,
         meta,
@@ -113,6 +129,7 @@ pub(crate) fn tend(
         log,
         denials: DenialLog::new(&job.denials),
         charge,
+        watch,
         server,
         signals,
         output,
@@ -174,6 +191,7 @@ impl Tending<'_> {
         }
         self.hear_line();
         self.clock();
+        self.guard();
         Ok(())
     }
 
@@ -191,6 +209,7 @@ impl Tending<'_> {
         ends.extend(self.output.iter().map(|output| end(output.as_fd())));
         ends.extend(self.charge.descriptors().into_iter().map(end));
         ends.extend(self.line.iter().map(|line| end(line.as_fd())));
+        ends.extend(self.watch.descriptor().map(end));
         match poll(&mut ends, self.patience()) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(errno) => return Err(Fault::step("wait for the job", errno)),
@@ -215,8 +234,10 @@ impl Tending<'_> {
             Phase::Running if self.frozen.is_some() => None,
             Phase::Running => self.deadline,
         };
-        let next = next.into_iter().chain(self.charge.wakes_at()).min();
-        let Some(next) = next else {
+        let watched = matches!(self.phase, Phase::Running | Phase::Stopping { .. });
+        let watch = self.watch.due().filter(|_| watched);
+        let next = next.into_iter().chain(self.charge.wakes_at()).chain(watch);
+        let Some(next) = next.min() else {
             return PollTimeout::NONE;
         };
         let left = next.saturating_duration_since(Instant::now());
@@ -249,6 +270,7 @@ impl Tending<'_> {
                 if let (Some(log), Some(bytes)) = (&mut self.log, piece.get(..count)) {
                     log.take(bytes);
                 }
+                self.watch.output(Instant::now());
                 true
             }
             Err(rustix::io::Errno::INTR) => true,
@@ -272,6 +294,7 @@ impl Tending<'_> {
             Happening::Started => {
                 let now = Instant::now();
                 self.started = Some(now);
+                self.watch.begin(self.charge.inside(), now);
                 self.meta.started_ms = Some(now_ms());
                 self.deadline = self
                     .job
@@ -299,9 +322,10 @@ impl Tending<'_> {
             Happening::Refused(name) => self.refused(name),
             Happening::Thawed => {
                 let frozen = self.frozen.take();
-                if let (Some(since), Some(deadline)) = (frozen, self.deadline) {
+                if let Some(since) = frozen {
                     // The time that it stood still is not its own.
-                    self.deadline = Some(deadline + since.elapsed());
+                    self.deadline = self.deadline.map(|deadline| deadline + since.elapsed());
+                    self.watch.stood_still(since.elapsed());
                 }
                 self.server.reply_all_waiting(&Reply::Done);
             }
@@ -430,6 +454,7 @@ impl Tending<'_> {
             Phase::Running
                 if self.frozen.is_none() && self.deadline.is_some_and(|end| now >= end) =>
             {
+                self.note(Limit::Timeout, self.job.timeout_ms.unwrap_or(0));
                 self.stop(Exit::TimedOut, self.job.grace_ms);
             }
             Phase::Stopping { kill_at } if now >= kill_at => self.kill(now),
@@ -449,7 +474,7 @@ impl Tending<'_> {
         }
     }
 
-    fn kill(&mut self, now: Instant) {
+    pub(super) fn kill(&mut self, now: Instant) {
         if !self.gone {
             self.charge.kill();
         }

@@ -128,9 +128,11 @@ impl Task {
             env: sandbox::room_environment(),
             cwd: self.spec.mount_at.clone(),
             timeout_ms: Some(30_000),
+            idle_ms: None,
             grace_ms: 300,
             output_cap: 1 << 20,
             limits: Limits::default(),
+            watched: vec![self.spec.tree.clone()],
             denials: self.denials(),
             stdin: Vec::new(),
         }
