@@ -71,6 +71,8 @@ pub enum Verb {
     Diff(commands::diff::Args),
     /// Run a command in the room of a task, in front of you.
     Exec(commands::exec::Args),
+    /// Say what a task's room refused, and what would allow it.
+    Why(commands::why::Args),
     /// Stop a running task.
     Stop(commands::stop::Args),
     /// Seal and judge what is in a task's tree now.
@@ -115,6 +117,7 @@ impl Cli {
             Verb::Logs(args) => commands::logs::run(globals, console, args),
             Verb::Events(args) => commands::events::run(globals, console, args),
             Verb::Diff(args) => commands::diff::run(globals, console, args),
+            Verb::Why(args) => commands::why::run(globals, console, args),
             Verb::Stop(args) => commands::stop::run(globals, console, args),
             Verb::Deliver(args) => commands::deliver::run(globals, console, args),
             Verb::Accept(args) => commands::accept::run(globals, console, args),

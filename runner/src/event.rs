@@ -108,6 +108,9 @@ pub enum Event {
         attempt: u32,
         /// How it ended.
         outcome: sandbox::Outcome,
+        /// What its room has refused so far, over all attempts.
+        #[serde(default)]
+        refused: u64,
     },
     /// What came back of a task without a worktree.
     Returned {

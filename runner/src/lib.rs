@@ -31,6 +31,7 @@ pub mod protected;
 pub mod proxy;
 pub mod reporter;
 pub mod spec_file;
+pub mod spec_limits;
 pub mod stage;
 pub mod store;
 pub mod supervisor;
@@ -38,6 +39,7 @@ pub mod task;
 pub mod toolchain;
 pub mod trust;
 pub mod view;
+pub mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

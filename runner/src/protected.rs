@@ -55,10 +55,16 @@ impl Protected {
         Ok(refusals)
     }
 
-    fn covers(&self, path: &str) -> bool {
+    /// The pattern that protects a path; none when nothing does or the task may touch it.
+    pub fn pattern(&self, path: &str) -> Option<&str> {
         let folded = path.to_lowercase();
-        let hit = |pattern: &String| gates::glob_matches(&pattern.to_lowercase(), &folded);
-        self.patterns.iter().any(hit) && !self.allows(path)
+        let hit = |pattern: &&String| gates::glob_matches(&pattern.to_lowercase(), &folded);
+        let found = self.patterns.iter().find(hit)?;
+        (!self.allows(path)).then_some(found)
+    }
+
+    fn covers(&self, path: &str) -> bool {
+        self.pattern(path).is_some()
     }
 
     fn allows(&self, path: &str) -> bool {

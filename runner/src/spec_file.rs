@@ -12,8 +12,9 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use crate::config::{
     Choice, EnvEntry, Given, Origin, Wishes, nearest, quantity, set_gate, text_of, words,
 };
-use crate::config::{attempts, note_file, pids_problem};
+use crate::config::{attempts, files_problem, memory, note_file, pids_problem};
 use crate::exit::{Exit, Failure};
+use crate::spec_limits::FormLimits;
 use crate::task::{Cleanup, Isolation, Net, Style, TaskId};
 
 /// Every key.
@@ -27,12 +28,16 @@ const KEYS: &[&str] = &[
     "cleanup",
     "cleanup_policy",
     "command",
+    "disk",
     "env",
+    "files",
     "gate",
     "goal",
+    "idle_timeout",
     "into",
     "isolation",
     "isolation_mode",
+    "memory",
     "merge",
     "net",
     "note",
@@ -149,9 +154,8 @@ struct Form {
     ro: Vec<String>,
     rw: Vec<String>,
     env: Vec<EnvEntry>,
-    timeout: Option<u64>,
     toolchain: Option<Choice>,
-    pids: Option<u64>,
+    limits: FormLimits,
     attempts: Option<u32>,
     gate: Vec<(gates::Gate, words::GateWord)>,
     note: Option<String>,
@@ -259,10 +263,18 @@ impl Form {
         match entry.key {
             "env" => self.env = env(entry)?,
             "toolchain" => self.toolchain = Some(toolchain(entry)?),
-            "timeout" => self.timeout = entry.read(quantity::duration_ms)?,
+            "timeout" => self.limits.timeout = entry.read(quantity::duration_ms)?,
+            "idle_timeout" => self.limits.idle_timeout = entry.read(quantity::duration_ms)?,
+            "memory" => self.limits.memory = entry.read(memory)?,
+            "disk" => self.limits.disk = entry.read(quantity::bytes)?,
+            "files" => {
+                let files = entry.value()?;
+                self.limits.files = files_problem(files)
+                    .map_or(Ok(Some(files)), |problem| Err(entry.complain(&problem)))?;
+            }
             "pids" => {
                 let pids = entry.value()?;
-                self.pids = pids_problem(pids)
+                self.limits.pids = pids_problem(pids)
                     .map_or(Ok(Some(pids)), |problem| Err(entry.complain(&problem)))?;
             }
             "attempts" => {
@@ -343,10 +355,7 @@ impl Form {
             .into_iter()
             .map(|entry| Given::new(entry, origin("env")))
             .collect();
-        wishes.limits.timeout_ms = self
-            .timeout
-            .map(|timeout| Given::new(timeout, origin("timeout")));
-        wishes.limits.pids = self.pids.map(|pids| Given::new(pids, origin("pids")));
+        wishes.limits = self.limits.wishes(&origin);
         wishes.attempts = self
             .attempts
             .map(|attempts| Given::new(attempts, origin("attempts")));

@@ -36,7 +36,7 @@ pub enum Stage {
     Empty,
     /// The agent or the engine failed.
     Failed,
-    /// Wall time ran out.
+    /// Wall time ran out, or it did nothing for too long.
     Timeout,
     /// A limit was passed.
     OverLimit,
@@ -108,7 +108,7 @@ impl Stage {
         match exit {
             JobExit::Code(0) => Self::Waiting,
             JobExit::Code(_) | JobExit::Signal(_) | JobExit::NotStarted { .. } => Self::Failed,
-            JobExit::TimedOut => Self::Timeout,
+            JobExit::TimedOut | JobExit::IdleTimedOut => Self::Timeout,
             JobExit::Stopped { .. } => Self::Stopped,
             JobExit::OverLimit { .. } => Self::OverLimit,
             JobExit::Lost => Self::Lost,

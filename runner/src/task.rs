@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use sandbox::egress::Credential;
 use serde::{Deserialize, Serialize};
 
+use crate::config::quantity;
 pub use crate::net::Net;
 use crate::toolchain::Toolchain;
 
@@ -145,18 +146,41 @@ pub enum Style {
 pub struct Bounds {
     /// Wall time of one attempt, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Time without any sign of work, in milliseconds.
+    pub idle_ms: Option<u64>,
     /// Between TERM and KILL, in milliseconds.
     pub grace_ms: u64,
     /// Kept output of one job, in bytes.
     pub output: u64,
     /// Processes in the room.
     pub pids: u64,
+    /// Bytes of memory of all jobs of the task.
+    pub memory: u64,
+    /// Bytes on disk of worktree and git view.
+    pub disk: u64,
+    /// Files and folders in worktree and git view.
+    pub files: u64,
     /// Bytes of the private home.
     pub home: u64,
     /// Bytes of the private `/tmp`.
     pub tmp: u64,
     /// Bytes of one file.
     pub file_size: u64,
+}
+
+impl Bounds {
+    /// A limit by the name that outcomes give it, with its value: `memory (128M)`.
+    pub fn describe(&self, limit: &str) -> String {
+        let value = match limit {
+            "memory" => quantity::show_bytes(self.memory),
+            "disk" => quantity::show_bytes(self.disk),
+            "file_size" => quantity::show_bytes(self.file_size),
+            "pids" => self.pids.to_string(),
+            "files" => self.files.to_string(),
+            _ => return limit.to_owned(),
+        };
+        format!("{limit} ({value})")
+    }
 }
 
 /// One piece of work with everything decided.

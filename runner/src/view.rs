@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use worktrees::Worktree;
 
+use crate::config::quantity;
 use crate::event::{Artifact, Checkout, Event, EvidenceFacts, Record, SealFacts};
 use crate::exit::{Exit, Failure};
 use crate::stage::{IllegalOrder, Stage};
@@ -70,6 +71,8 @@ pub struct TaskView {
     pub exec_count: u64,
     /// One of them ran after the tree was last sealed: the tree may be another by now.
     pub touched: bool,
+    /// How often its room has refused something.
+    pub refused: u64,
     /// The last seal.
     pub seal: Option<SealFacts>,
     /// The last judgement.
@@ -142,6 +145,7 @@ impl TaskView {
             execs: BTreeSet::new(),
             exec_count: 0,
             touched: false,
+            refused: 0,
             seal: None,
             judgement: None,
             evidence: None,
@@ -201,7 +205,12 @@ impl TaskView {
                 self.failure = None;
                 self.reason = None;
             }
-            Event::Ended { outcome, .. } => self.outcome = Some(outcome.clone()),
+            Event::Ended {
+                outcome, refused, ..
+            } => {
+                self.outcome = Some(outcome.clone());
+                self.refused = *refused;
+            }
             Event::Returned {
                 outbox,
                 note,
@@ -281,6 +290,7 @@ impl TaskView {
                 .failure
                 .as_ref()
                 .map_or(Exit::AgentFailed, |failure| failure.exit),
+            Stage::Timeout if self.was_idle() => Exit::IdleTimeout,
             Stage::Timeout => Exit::Timeout,
             Stage::OverLimit => Exit::OverLimit,
             Stage::Stopped => Exit::Interrupted,
@@ -338,7 +348,15 @@ impl TaskView {
                 (None, Some(outcome)) => format!("the agent of task {task} {}", ended(outcome)),
                 (None, None) => format!("task {task} failed"),
             },
+            Stage::Timeout if self.was_idle() => {
+                let time = self.spec.bounds.idle_ms.map(quantity::show_ms);
+                format!("task {task} did nothing for {}", time.unwrap_or_default())
+            }
             Stage::Timeout => format!("task {task} ran out of time"),
+            Stage::OverLimit => match self.limit() {
+                Some(limit) => format!("task {task} passed its limit of {limit}"),
+                None => format!("task {task} is {}", self.stage),
+            },
             Stage::Stopped | Stage::Lost | Stage::Discarded => format!(
                 "task {task} is {}{}",
                 self.stage,
@@ -346,8 +364,7 @@ impl TaskView {
                     .as_ref()
                     .map_or_else(String::new, |reason| format!(": {reason}"))
             ),
-            Stage::OverLimit
-            | Stage::Queued
+            Stage::Queued
             | Stage::Preparing
             | Stage::Running
             | Stage::Waiting
@@ -355,6 +372,20 @@ impl TaskView {
             | Stage::Gating
             | Stage::Landing => format!("task {task} is {}", self.stage),
         }
+    }
+
+    /// Whether it ended because nothing was seen of it any more.
+    fn was_idle(&self) -> bool {
+        let outcome = self.outcome.as_ref();
+        outcome.is_some_and(|outcome| outcome.exit == sandbox::Exit::IdleTimedOut)
+    }
+
+    /// The limit that ended it, with its value where there is one.
+    pub fn limit(&self) -> Option<String> {
+        let sandbox::Exit::OverLimit { limit } = &self.outcome.as_ref()?.exit else {
+            return None;
+        };
+        Some(self.spec.bounds.describe(limit))
     }
 
     /// The object of `run --json`, `show --json` and `task.json`.
@@ -386,12 +417,14 @@ impl TaskView {
                 "cleanup_status": self.checkout,
             },
             "toolchains": spec.toolchains,
+            "limits": spec.bounds,
             "base": spec.base,
             "commit": seal.and_then(|seal| seal.commit.as_ref()),
             "tree": seal.map(|seal| &seal.tree),
             "modified_files": modified,
             "diff_stat": seal.and_then(|seal| seal.diff_stat.as_ref()),
             "agent": self.agent_object(),
+            "refusals": self.refused,
             "files": files,
             "claims": judgement.map_or_else(|| json!([]), |judgement| json!(judgement.claims)),
             "gates": judgement.map_or_else(|| json!([]), |judgement| json!(judgement.gates)),
@@ -415,6 +448,7 @@ impl TaskView {
                 sandbox::Exit::Code(_)
                 | sandbox::Exit::Signal(_)
                 | sandbox::Exit::TimedOut
+                | sandbox::Exit::IdleTimedOut
                 | sandbox::Exit::Lost => None,
             }),
             "attempts": self.attempts,
@@ -439,6 +473,7 @@ pub fn cause(exit: &sandbox::Exit) -> &'static str {
         sandbox::Exit::Code(_) => "exited",
         sandbox::Exit::Signal(_) => "signalled",
         sandbox::Exit::TimedOut => "timed_out",
+        sandbox::Exit::IdleTimedOut => "idle_timed_out",
         sandbox::Exit::Stopped { .. } => "stopped",
         sandbox::Exit::OverLimit { .. } => "over_limit",
         sandbox::Exit::NotStarted { .. } => "not_started",
@@ -452,6 +487,7 @@ pub fn ended(outcome: &sandbox::Outcome) -> String {
         sandbox::Exit::Code(code) => format!("exited with code {code}"),
         sandbox::Exit::Signal(signal) => format!("was ended by signal {signal}"),
         sandbox::Exit::TimedOut => "ran out of time".to_owned(),
+        sandbox::Exit::IdleTimedOut => "did nothing for too long".to_owned(),
         sandbox::Exit::Stopped { by, reason } => format!("was stopped by {by}: {reason}"),
         sandbox::Exit::OverLimit { limit } => format!("passed its limit of {limit}"),
         sandbox::Exit::NotStarted { reason } => format!("could not be started: {reason}"),

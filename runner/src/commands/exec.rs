@@ -130,6 +130,9 @@ fn told(console: &Console, finished: &Finished) -> Status {
         JobExit::Code(_) | JobExit::Signal(_) => None,
         JobExit::NotStarted { reason } => Some(format!("the command was never started: {reason}")),
         JobExit::TimedOut => Some("the command ran out of time and was ended".to_owned()),
+        JobExit::IdleTimedOut => {
+            Some("the command did nothing for too long and was ended".to_owned())
+        }
         JobExit::OverLimit { limit } => Some(format!("the command passed its limit: {limit}")),
         JobExit::Stopped { .. } if finished.interrupted.is_some() => None,
         JobExit::Stopped { by, reason } => Some(format!("the command was ended by {by}: {reason}")),
@@ -172,6 +175,7 @@ fn status(finished: &Finished) -> Status {
         }
         JobExit::NotStarted { .. } => Status::of_command(NOT_EXECUTABLE),
         JobExit::TimedOut => Exit::Timeout.into(),
+        JobExit::IdleTimedOut => Exit::IdleTimeout.into(),
         JobExit::OverLimit { .. } => Exit::OverLimit.into(),
         JobExit::Stopped { .. } => finished
             .interrupted

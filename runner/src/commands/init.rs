@@ -93,6 +93,7 @@ fn text(diagram: &str) -> String {
 # branch = "airlock/{{run}}/{{task}}"     # branch of a delivery; {{agent}} is known too
 # attempts = 1                        # how often a refused delivery goes back to the agent
 # timeout = "2h"                      # wall time of one attempt; none by default
+# idle_timeout = "10m"                # without output, a changed file or processor time; none by default
 # cleanup = "on-success"              # when the checkout goes: always, on-success, never
 # note_file = "NOTE.md"               # where agents leave their note, within the tree
 
@@ -102,7 +103,10 @@ fn text(diagram: &str) -> String {
 # rw = []                             # ... and write
 # env = ["CI=true"]                   # K=V, or K to hand over the user's value
 # toolchain = "auto"                  # what the base calls for; "none", or of ["rust", "node", "python", "go"]
+# memory = "8G"                       # of all processes and private folders of a task
 # pids = 512
+# disk = "16G"                        # of the worktree
+# files = 1000000                     # in the worktree
 # home = "1G"
 # tmp = "1G"
 # file_size = "512M"

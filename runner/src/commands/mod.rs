@@ -23,6 +23,7 @@ pub mod run;
 pub mod show;
 pub mod stop;
 pub mod trust;
+pub mod why;
 
 use crate::client::{self, Carried};
 use crate::exit::{Exit, Failure};

@@ -8,9 +8,13 @@ pub(super) const BRANCH: &str = "airlock/{run}/{task}";
 /// The limits of an attempt; a repository's file may lower them.
 pub(super) const BOUNDS: Bounds = Bounds {
     timeout_ms: None,
+    idle_ms: None,
     grace_ms: 10_000,
     output: 16 << 20,
     pids: 512,
+    memory: 8 << 30,
+    disk: 16 << 30,
+    files: 1_000_000,
     home: 1 << 30,
     tmp: 1 << 30,
     file_size: 512 << 20,

@@ -53,6 +53,7 @@ fn task(section: &Section<'_>, wishes: &mut Wishes, source: &Source) -> Result<(
         "base",
         "branch",
         "cleanup",
+        "idle_timeout",
         "isolation",
         "note_file",
         "timeout",
@@ -84,6 +85,7 @@ fn task(section: &Section<'_>, wishes: &mut Wishes, source: &Source) -> Result<(
         note_file(path).map(|()| path.to_owned())
     })?;
     wishes.limits.timeout_ms = section.read("timeout", quantity::duration_ms)?;
+    wishes.limits.idle_ms = section.read("idle_timeout", quantity::duration_ms)?;
     wishes.attempts = match section.number("attempts")? {
         None => None,
         Some(number) => match attempts(number.value) {
@@ -101,10 +103,13 @@ fn sandbox(
 ) -> Result<(), ConfigError> {
     section.only(&[
         "credentials",
+        "disk",
         "env",
         "file_size",
+        "files",
         "grace",
         "home",
+        "memory",
         "net",
         "output",
         "pids",
@@ -128,10 +133,18 @@ fn sandbox(
     if let Some(problem) = pids.as_ref().and_then(|pids| pids_problem(pids.value)) {
         return Err(section.bad("pids", &problem));
     }
+    let files = section.number("files")?;
+    if let Some(problem) = files.as_ref().and_then(|files| files_problem(files.value)) {
+        return Err(section.bad("files", &problem));
+    }
     wishes.limits = Limits {
         timeout_ms: wishes.limits.timeout_ms.take(),
+        idle_ms: wishes.limits.idle_ms.take(),
         grace_ms: section.read("grace", quantity::duration_ms)?,
         pids,
+        memory: section.read("memory", memory)?,
+        disk: section.read("disk", quantity::bytes)?,
+        files,
         home: section.read("home", quantity::bytes)?,
         tmp: section.read("tmp", quantity::bytes)?,
         output: section.read("output", quantity::bytes)?,
@@ -265,6 +278,22 @@ pub fn pids_problem(pids: u64) -> Option<String> {
     (!range.contains(&pids)).then(|| format!("{pids} is not from 8 to 1000000"))
 }
 
+/// Why a number of files makes no sense.
+pub fn files_problem(files: u64) -> Option<String> {
+    let range = 1..=1_000_000_000;
+    (!range.contains(&files)).then(|| format!("{files} is not from 1 to 1000000000"))
+}
+
+/// Bytes of memory in which a room can be built at all.
+pub fn memory(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 16 << 20;
+    match quantity::bytes(text) {
+        Ok(bytes) if bytes < LEAST => Err(format!("{text:?} is less than 16M")),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// A path within the worktree, such as `notes/done.md`.
 pub fn note_file(path: &str) -> Result<(), String> {
     let part_is_bad = |part: &str| {
@@ -311,12 +340,16 @@ mod tests {
             branch = "wip/{task}"
             attempts = 3
             timeout = "2h"
+            idle_timeout = "10m"
             isolation = "session"
             [sandbox]
             net = "host"
             ro = ["~/.cargo", "/opt/x"]
             env = ["A=1", "B"]
             pids = 100
+            memory = "512M"
+            disk = "2G"
+            files = 5000
             tmp = "64M"
             [agent.mine]
             command = ["mine", "{prompt}"]
@@ -341,6 +374,10 @@ mod tests {
         assert_eq!(wishes.env[1].value, EnvEntry::Pass("B".to_owned()));
         assert_eq!(wishes.limits.timeout_ms.unwrap().value, 7_200_000);
         assert_eq!(wishes.limits.tmp.unwrap().value, 64 << 20);
+        assert_eq!(wishes.limits.idle_ms.unwrap().value, 600_000);
+        assert_eq!(wishes.limits.memory.unwrap().value, 512 << 20);
+        assert_eq!(wishes.limits.disk.unwrap().value, 2 << 30);
+        assert_eq!(wishes.limits.files.unwrap().value, 5000);
         assert_eq!(wishes.agents["mine"].value.command, ["mine", "{prompt}"]);
         assert_eq!(wishes.gates.modes[&Gate::Audit].value, gates::Mode::Warn);
         assert_eq!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::environment::{EnvEntry, EnvError};
 use super::file::{self, note_file};
 use super::origin::{Given, Origin};
-use super::quantity::duration_ms;
+use super::quantity::{bytes, duration_ms};
 use super::toolchains::{Choice, ToolWord};
 use super::wishes::Wishes;
 use super::words::{self, GateChoice};
@@ -68,9 +68,21 @@ pub struct Flags {
     /// Wall time of one attempt, such as 30s, 5m or 2h [default: none]
     #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
     pub timeout: Option<u64>,
+    /// Longest time without output, a changed file or processor time, such as 10m [default: none]
+    #[arg(long, value_name = "DURATION", value_parser = duration_ms)]
+    pub idle_timeout: Option<u64>,
+    /// Memory of all processes of the task, files in its private folders too, such as 512M [default: 8G]
+    #[arg(long, value_name = "SIZE", value_parser = file::memory)]
+    pub memory: Option<u64>,
     /// Processes in the room [default: 512]
     #[arg(long, value_name = "N", value_parser = pids)]
     pub pids: Option<u64>,
+    /// Space that the worktree takes on disk, such as 2G [default: 16G]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub disk: Option<u64>,
+    /// Files and folders in the worktree [default: 1000000]
+    #[arg(long, value_name = "N", value_parser = files)]
+    pub files: Option<u64>,
     /// How often a refused delivery goes back to the agent, counting the first [default: 1]
     #[arg(long, value_name = "N", value_parser = attempts)]
     pub attempts: Option<u32>,
@@ -110,6 +122,13 @@ fn pids(text: &str) -> Result<u64, String> {
         .parse()
         .map_err(|_not_one| format!("{text:?} is not a number"))?;
     file::pids_problem(pids).map_or(Ok(pids), Err)
+}
+
+fn files(text: &str) -> Result<u64, String> {
+    let files = text
+        .parse()
+        .map_err(|_not_one| format!("{text:?} is not a number"))?;
+    file::files_problem(files).map_or(Ok(files), Err)
 }
 
 fn attempts(text: &str) -> Result<u32, String> {
@@ -170,7 +189,11 @@ impl Flags {
             ..Wishes::default()
         };
         wishes.limits.timeout_ms = given(self.timeout.as_ref(), "--timeout");
+        wishes.limits.idle_ms = given(self.idle_timeout.as_ref(), "--idle-timeout");
+        wishes.limits.memory = given(self.memory.as_ref(), "--memory");
         wishes.limits.pids = given(self.pids.as_ref(), "--pids");
+        wishes.limits.disk = given(self.disk.as_ref(), "--disk");
+        wishes.limits.files = given(self.files.as_ref(), "--files");
         for choice in &self.gate {
             file::set(
                 &mut wishes.gates,
@@ -266,6 +289,8 @@ mod tests {
         insta::assert_snapshot!(complaint(&["--gate", "stubb=warn"]), @r#"error: invalid value 'stubb=warn' for '--gate <NAME=MODE>': "stubb" is not one of commit, tree, stub, audit, diagram, did you mean "stub"?"#);
         insta::assert_snapshot!(complaint(&["--env", "LD_PRELOAD=x"]), @"error: invalid value 'LD_PRELOAD=x' for '--env <K[=V]>': LD_PRELOAD can never be set in a room: it changes how programs are loaded or where git works");
         insta::assert_snapshot!(complaint(&["--pids", "2"]), @"error: invalid value '2' for '--pids <N>': 2 is not from 8 to 1000000");
+        insta::assert_snapshot!(complaint(&["--memory", "2M"]), @r#"error: invalid value '2M' for '--memory <SIZE>': "2M" is less than 16M"#);
+        insta::assert_snapshot!(complaint(&["--files", "0"]), @"error: invalid value '0' for '--files <N>': 0 is not from 1 to 1000000000");
         insta::assert_snapshot!(complaint(&["--task", "A/B"]), @r#"error: invalid value 'A/B' for '--task <ID>': bad task id "A/B": use 1 to 64 of a-z, 0-9, '-', '_', starting with a letter or digit"#);
         insta::assert_snapshot!(complaint(&["--note-file", "/etc/passwd"]), @r#"error: invalid value '/etc/passwd' for '--note-file <PATH>': "/etc/passwd" is not a path within the worktree, such as notes/done.md"#);
     }

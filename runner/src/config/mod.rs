@@ -42,7 +42,9 @@ pub use agents::{Agent, PROMPT_FILE, built_in as built_in_agents};
 pub use credentials::{keys, place as key_place};
 pub use document::{ConfigError, Source};
 pub use environment::{EnvEntry, EnvError, looks_secret};
-pub use file::{attempts, note_file, pids_problem, read as read_file, set as set_gate};
+pub use file::{
+    attempts, files_problem, memory, note_file, pids_problem, read as read_file, set as set_gate,
+};
 pub use flags::{Flags, text_of};
 pub use layers::{Files, files};
 pub use nearest::nearest;
@@ -53,4 +55,4 @@ pub use quantity::duration;
 pub use resolve::{Request, resolve};
 pub use toolchains::{Choice, ToolWord, here as toolchains_here};
 pub use widening::{Ask, asks};
-pub use wishes::Wishes;
+pub use wishes::{Limits, Wishes};

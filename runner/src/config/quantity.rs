@@ -94,6 +94,18 @@ fn leading_number(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
+/// A size for people and for configuration files, in the largest unit that is exact: `128M`.
+pub fn show_bytes(bytes: u64) -> String {
+    let units = [("T", 40), ("G", 30), ("M", 20), ("K", 10)];
+    let exact = units
+        .into_iter()
+        .find(|(_, shift)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    match exact {
+        Some((unit, shift)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
 /// A duration for people: `1h30m`.
 pub fn show_ms(mut milliseconds: u64) -> String {
     let mut text = String::new();
@@ -154,6 +166,13 @@ mod tests {
             bytes("99999999999T"),
             Err(QuantityError::TooLarge("99999999999T".to_owned()))
         );
+    }
+
+    #[test]
+    fn sizes_are_shown_as_they_are_written() {
+        for text in ["128M", "1G", "1536K", "5000", "2T"] {
+            assert_eq!(show_bytes(bytes(text).unwrap()), text);
+        }
     }
 
     #[test]

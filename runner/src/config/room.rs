@@ -90,9 +90,13 @@ impl Scene<'_> {
         };
         Bounds {
             timeout_ms: limit(|limits| limits.timeout_ms.as_ref()).or(BOUNDS.timeout_ms),
+            idle_ms: limit(|limits| limits.idle_ms.as_ref()).or(BOUNDS.idle_ms),
             grace_ms: limit(|limits| limits.grace_ms.as_ref()).unwrap_or(BOUNDS.grace_ms),
             output: limit(|limits| limits.output.as_ref()).unwrap_or(BOUNDS.output),
             pids: limit(|limits| limits.pids.as_ref()).unwrap_or(BOUNDS.pids),
+            memory: limit(|limits| limits.memory.as_ref()).unwrap_or(BOUNDS.memory),
+            disk: limit(|limits| limits.disk.as_ref()).unwrap_or(BOUNDS.disk),
+            files: limit(|limits| limits.files.as_ref()).unwrap_or(BOUNDS.files),
             home: limit(|limits| limits.home.as_ref()).unwrap_or(BOUNDS.home),
             tmp: limit(|limits| limits.tmp.as_ref()).unwrap_or(BOUNDS.tmp),
             file_size: limit(|limits| limits.file_size.as_ref()).unwrap_or(BOUNDS.file_size),

@@ -119,7 +119,7 @@ fn shown(entry: &EnvEntry) -> String {
 
 type Limit<'w> = (&'static str, Option<&'w Given<u64>>, u64, fn(u64) -> String);
 
-fn limits(limits: &Limits) -> [Limit<'_>; 6] {
+fn limits(limits: &Limits) -> [Limit<'_>; 9] {
     let plain = |number: u64| number.to_string();
     [
         (
@@ -129,6 +129,14 @@ fn limits(limits: &Limits) -> [Limit<'_>; 6] {
             quantity::show_ms,
         ),
         ("sandbox.pids", limits.pids.as_ref(), BOUNDS.pids, plain),
+        (
+            "sandbox.memory",
+            limits.memory.as_ref(),
+            BOUNDS.memory,
+            plain,
+        ),
+        ("sandbox.disk", limits.disk.as_ref(), BOUNDS.disk, plain),
+        ("sandbox.files", limits.files.as_ref(), BOUNDS.files, plain),
         ("sandbox.home", limits.home.as_ref(), BOUNDS.home, plain),
         ("sandbox.tmp", limits.tmp.as_ref(), BOUNDS.tmp, plain),
         (

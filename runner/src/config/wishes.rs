@@ -80,10 +80,18 @@ pub struct Wishes {
 pub struct Limits {
     /// Wall time of an attempt, in milliseconds.
     pub timeout_ms: Option<Given<u64>>,
+    /// Time without any sign of work, in milliseconds.
+    pub idle_ms: Option<Given<u64>>,
     /// Between TERM and KILL, in milliseconds.
     pub grace_ms: Option<Given<u64>>,
     /// Processes.
     pub pids: Option<Given<u64>>,
+    /// Bytes of memory.
+    pub memory: Option<Given<u64>>,
+    /// Bytes on disk.
+    pub disk: Option<Given<u64>>,
+    /// Files and folders.
+    pub files: Option<Given<u64>>,
     /// Bytes of the private home.
     pub home: Option<Given<u64>>,
     /// Bytes of the private `/tmp`.

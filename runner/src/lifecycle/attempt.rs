@@ -1,6 +1,6 @@
 //! One run of the agent, from its start to the end of its whole process tree.
 
-use sandbox::{Exit, Keeper, Order, Outcome, Room};
+use sandbox::{Keeper, Order, Room};
 
 use super::Life;
 use super::room::no_room;
@@ -54,16 +54,6 @@ impl Life<'_> {
         }
         let outcome = keeper.wait();
         self.ended(attempt, outcome)
-    }
-
-    /// Records the end of an attempt, and with it that its tree is read, when it is.
-    pub(super) fn ended(&mut self, attempt: u32, outcome: Outcome) -> Result<(), Failure> {
-        let delivers = outcome.exit == Exit::Code(0) && self.view.worktree.is_some();
-        let mut events = vec![Event::Ended { attempt, outcome }];
-        if delivers {
-            events.push(Event::Sealing);
-        }
-        self.record(events)
     }
 
     /// Whether the last attempt left something to seal, or to take in.

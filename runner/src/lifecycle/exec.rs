@@ -175,6 +175,8 @@ fn start(
     spec.argv = wish.argv;
     // The task's own limit of time is the agent's.
     spec.timeout_ms = wish.timeout_ms;
+    // A person may think.
+    spec.idle_ms = None;
     let locks = shop.folder.locks();
     for tries in 1.. {
         let open = Room::take_up(&locks, life.view.spec.task.as_str());

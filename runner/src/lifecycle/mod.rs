@@ -4,6 +4,7 @@
 
 mod accept;
 mod attempt;
+mod ending;
 mod exec;
 mod judge;
 mod land;

@@ -141,6 +141,7 @@ fn record(
     let config = serde_json::json!({
         "protect": spec.protect, "allow": spec.allow, "net": spec.net, "credentials": credentials, "origins": spec.origins,
         "toolchains": spec.toolchains,
+        "limits": spec.bounds,
     });
     let policy = Policy::of(spec.profile.clone(), Some(config)).or_fail(Exit::Internal)?;
     let isolation = Isolation {

@@ -90,6 +90,13 @@ impl Life<'_> {
                 .clone()
                 .unwrap_or_else(|| PathBuf::from("/"))
         };
+        // In other modes the tree is the user's own.
+        let folder = self.folder();
+        let watched = if spec.isolation.has_worktree() {
+            vec![folder.tree(), folder.shadow()]
+        } else {
+            Vec::new()
+        };
         JobSpec {
             job: job.to_owned(),
             dir: self.folder().job(job),
@@ -97,13 +104,18 @@ impl Life<'_> {
             env: self.environment(attempt),
             cwd,
             timeout_ms: spec.bounds.timeout_ms,
+            idle_ms: spec.bounds.idle_ms,
             grace_ms: spec.bounds.grace_ms,
             output_cap: spec.bounds.output,
             limits: Limits {
                 pids: spec.bounds.pids,
                 fsize: spec.bounds.file_size,
+                memory: Some(spec.bounds.memory),
+                disk: Some(spec.bounds.disk),
+                files: Some(spec.bounds.files),
                 ..Limits::default()
             },
+            watched,
             denials: self.folder().denials(),
             stdin: Vec::new(),
         }

@@ -108,6 +108,9 @@ impl Report {
                 .map(|outcome| duration(outcome.elapsed_ms)),
         );
         facts.push(room(view));
+        if view.refused > 0 {
+            facts.push(counted(view.refused, "refusal"));
+        }
         if let Some(stat) = view.seal.as_ref().and_then(|seal| seal.diff_stat) {
             let files = counted(stat.files as u64, "file");
             facts.push(format!("{files} +{} -{}", stat.insertions, stat.deletions));
@@ -334,6 +337,12 @@ fn merge(view: &TaskView) -> String {
     format!("merge {}{into}{unconfined}", spec.task)
 }
 
+/// The command that tells what the room refused, if it did.
+fn why(view: &TaskView) -> Option<(String, &'static str)> {
+    let step = format!("why {}", view.spec.task);
+    (view.refused > 0).then_some((step, "what the room refused, and what would allow it"))
+}
+
 /// Commands that make sense from here, each with what it is for.
 fn next(view: &TaskView, command: &str) -> Vec<String> {
     let id = &view.spec.task;
@@ -348,6 +357,7 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
         _ if view.removed => Vec::new(),
         Stage::Accepted => {
             let mut steps = vec![(format!("diff {id}"), "what was accepted")];
+            steps.extend(why(view));
             if view.spec.merge_allowed {
                 steps.push((merge(view), "land it"));
             }
@@ -355,6 +365,7 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
         }
         Stage::Rejected => {
             let mut steps = vec![(format!("diff {id}"), "what was refused")];
+            steps.extend(why(view));
             if resumes(view) {
                 let why = "let the agent try again in the same tree";
                 steps.push((format!("resume {id}"), why));
@@ -372,6 +383,7 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
             if view.job.is_some() {
                 steps.push((format!("logs {id}"), "what the agent printed"));
             }
+            steps.extend(why(view));
             if has_tree(view) && view.stage != Stage::Empty {
                 steps.push((format!("deliver {id}"), "judge what is in its tree"));
             }
@@ -402,3 +414,5 @@ fn next(view: &TaskView, command: &str) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests;
+#[cfg(test)]
+pub(crate) use tests::spec as a_spec;

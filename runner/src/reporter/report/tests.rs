@@ -8,12 +8,16 @@ use super::*;
 use crate::event::{Event, EvidenceFacts, Record, SealFacts};
 use crate::task::{Bounds, Cleanup, Isolation, Net, Spec, TaskId};
 
-fn spec() -> Spec {
+pub(crate) fn spec() -> Spec {
     let bounds = Bounds {
         timeout_ms: None,
         grace_ms: 1,
         output: 1,
+        idle_ms: None,
         pids: 1,
+        memory: 1,
+        disk: 1,
+        files: 1,
         home: 1,
         tmp: 1,
         file_size: 1,
@@ -135,6 +139,7 @@ pub(in super::super) fn judged(stub: GateRun) -> TaskView {
         },
         Event::Ended {
             attempt: 1,
+            refused: 0,
             outcome: outcome(),
         },
         Event::Sealing,
