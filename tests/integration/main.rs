@@ -26,6 +26,8 @@ mod gates;
 mod hosts;
 /// What an agent finds in its room.
 mod inside;
+/// Limits: hit, and just below.
+mod limits;
 /// Landing: the target, its checkout, and a person's edits.
 mod merge;
 /// What a room reaches through its proxy, and what it does not.
