@@ -67,6 +67,29 @@ fn any_depth_is_removed() {
 }
 
 #[test]
+fn a_wide_tree_is_removed_in_one_reading() {
+    let fixture = Fixture::empty();
+    let tree = fixture.state().join("tree");
+    // Folders beside each other, some with more in them, and files between.
+    for number in 0..10_000 {
+        let folder = tree.join(number.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        if number % 7 == 0 {
+            write(&folder.join("in/ner/file"), "");
+        }
+        write(&tree.join(format!("file{number}")), "");
+    }
+    // Deeper than levels are kept open, with names there that removal itself uses.
+    let deep = tree.join("7").join(vec!["d"; 250].join("/"));
+    for name in [".airlock-removing-1", ".airlock-removing-2", "x"] {
+        fs::create_dir_all(deep.join(name)).unwrap();
+    }
+    fs::create_dir(tree.join(".airlock-removing-1")).unwrap();
+    remove_tree(&tree).unwrap();
+    assert!(!tree.exists());
+}
+
+#[test]
 fn what_cannot_be_removed_is_listed_and_the_rest_goes() {
     let fixture = Fixture::empty();
     let tree = fixture.state().join("tree");
