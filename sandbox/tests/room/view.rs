@@ -156,7 +156,7 @@ fn init_tells_nothing() {
         "tr '\\0' ' ' < /proc/1/cmdline; echo; cat /proc/1/environ; for f in environ mem maps fd exe root cwd; do ls /proc/1/$f/. 2>&1 | head -1; done; echo done",
     );
     assert!(
-        log.starts_with("/run/airlock/bin/airlock __warden 3 4 7 \n"),
+        log.starts_with("/run/airlock/bin/airlock __warden 3 4 7 8 \n"),
         "{log}"
     );
     assert!(log.ends_with("done\n"), "{log}");
