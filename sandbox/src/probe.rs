@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::denial::{DENIALS, Denials};
 use crate::error::{RoomError, Unavailable};
+use crate::mechanism::{self, Mechanism};
 use crate::outcome::{Exit, Outcome};
 use crate::spec::{JobSpec, Layer, Limits, Net, RoomSpec};
 use crate::{Room, bwrap, environment};
@@ -20,6 +21,8 @@ pub struct Walls {
     pub version: String,
     /// Each wall.
     pub walls: Vec<Wall>,
+    /// How each limit is kept.
+    pub limits: Vec<Mechanism>,
 }
 
 /// One wall.
@@ -59,6 +62,7 @@ pub fn probe() -> Result<Walls, Unavailable> {
         bwrap: path,
         version,
         walls: walls(&seen, told),
+        limits: mechanism::all(&folder.0),
     })
 }
 
@@ -211,7 +215,6 @@ fn walls(seen: &str, told: bool) -> Vec<Wall> {
         ),
         landlock(),
         root_drop(field("Uid").unwrap_or_default().as_str()),
-        cgroup(),
         on("private layers over caches", layers, layers_rest_on(layers)),
     ]
 }
@@ -267,29 +270,6 @@ fn root_drop(uids: &str) -> Wall {
         name: "root is given up",
         state: WallState::NotNeeded,
         detail: "not started by root".into(),
-    }
-}
-
-fn cgroup() -> Wall {
-    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let own = own
-        .lines()
-        .find_map(|line| line.strip_prefix("0::"))
-        .unwrap_or("/");
-    let folder = Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/'));
-    let controllers =
-        std::fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
-    let writable =
-        rustix::fs::access(folder.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
-    let good = writable && controllers.contains("memory");
-    Wall {
-        name: "cgroup",
-        state: if good { WallState::On } else { WallState::Off },
-        detail: if controllers.trim().is_empty() {
-            "no delegated cgroup v2: limits are set inside the room".into()
-        } else {
-            format!("controllers: {}", controllers.trim())
-        },
     }
 }
 

@@ -146,7 +146,23 @@ fn of_walls(walls: &Walls) -> Vec<Line> {
         };
         Line::new(wall.name, state, wall.detail.clone())
     });
-    [room, bwrap].into_iter().chain(each).collect()
+    let limits = walls.limits.iter().map(|mechanism| {
+        let state = if mechanism.weaker {
+            State::Warn
+        } else {
+            State::Good
+        };
+        Line::new(
+            format!("limit: {}", mechanism.limit),
+            state,
+            mechanism.how.clone(),
+        )
+    });
+    [room, bwrap]
+        .into_iter()
+        .chain(each)
+        .chain(limits)
+        .collect()
 }
 
 fn kernel() -> Line {

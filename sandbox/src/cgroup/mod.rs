@@ -74,6 +74,12 @@ impl Cgroup {
         (cgroup.memory.is_some() || cgroup.pids.is_some()).then_some(cgroup)
     }
 
+    /// Which kind of group limits memory, and which the number of processes.
+    pub(crate) fn versions(&self) -> (Option<Version>, Option<Version>) {
+        let version = |group: &Option<Group>| group.as_ref().map(|group| group.version);
+        (version(&self.memory), version(&self.pids))
+    }
+
     /// Whether the number of processes is limited by a group.
     pub(crate) fn counts_pids(&self) -> bool {
         self.pids.is_some()
