@@ -48,5 +48,7 @@ mod tidy;
 mod toolchains;
 /// A sandbox that cannot be had: cause, remedy, and nothing ran.
 mod unavailable;
+/// What a room refused, and what would allow it.
+mod why;
 /// That the tests see what they have to see.
 mod world;
