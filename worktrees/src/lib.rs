@@ -11,6 +11,7 @@
 
 mod history;
 mod identity;
+mod kept;
 mod land;
 mod lock;
 mod notes;
@@ -28,6 +29,7 @@ pub use git2::Oid;
 
 pub use history::{ChangeKind, CommitFacts, DiffStat, FileChange, Objects, Side, TreeEntry};
 pub use identity::{EMAIL, NAME};
+pub use kept::{Keepable, KeptError, KeptLimit, KeptSize, take_kept};
 pub use land::{
     JournalError, LandError, LandKind, LandPlan, LandRequest, LandStep, Landing, MergeStyle,
     Recovered,

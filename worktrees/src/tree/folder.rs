@@ -116,6 +116,20 @@ impl Folder {
         Ok(whole.then_some((bytes, facts)))
     }
 
+    /// Opens a regular file for reading, without waiting for what a pipe might bring.
+    pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<File> {
+        let flags = OFlag::O_RDONLY
+            | OFlag::O_NOFOLLOW
+            | OFlag::O_NONBLOCK
+            | OFlag::O_NOCTTY
+            | OFlag::O_CLOEXEC;
+        let file = File::from(openat(&self.0, name, flags, Mode::empty())?);
+        if fstat(&file)?.st_mode & nix::libc::S_IFMT != nix::libc::S_IFREG {
+            return Err(io::Error::other("it is no regular file any more"));
+        }
+        Ok(file)
+    }
+
     pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         Ok(readlinkat(&self.0, name)?.into_vec())
     }

@@ -12,7 +12,9 @@ use thiserror::Error;
 use super::{Worktree, WorktreeRequest, registration, shadow};
 use crate::lock::{LockError, lock};
 use crate::owner::must_hand_over;
-use crate::repository::{OpenError, RefError, Repository, full_name, lock_path, patiently};
+use crate::repository::{
+    OpenError, POINTER, RefError, Repository, full_name, lock_path, patiently,
+};
 use crate::tree::{CheckoutError, Folder, Settings, Source, check_out, remove_tree};
 
 /// A worktree could not be made. Nothing of it is left.
@@ -131,6 +133,30 @@ impl Repository {
         drop(held);
         made.kept = true;
         Ok(self.worktree_at(request))
+    }
+
+    /// Makes a checkout and its shadow git directory alone: no branch, no registration, nothing that the repository
+    /// would show. For what runs before a task, and is thrown away with its folders.
+    pub fn create_unregistered(&self, request: &WorktreeRequest<'_>) -> Result<(), CreateError> {
+        for path in [request.tree, request.shadow] {
+            if fs::symlink_metadata(path).is_ok() {
+                return Err(CreateError::Occupied {
+                    path: path.to_path_buf(),
+                });
+            }
+        }
+        let settings = Settings::load(self).map_err(|source| CreateError::Settings {
+            path: self.common_dir().to_path_buf(),
+            source,
+        })?;
+        let mut made = Made::nothing(self);
+        let entries = self.fill_tree(request, &settings, &mut made)?;
+        made.folders.push(request.shadow.to_path_buf());
+        shadow::create(self, request, &settings, &entries)?;
+        // What a room finds at this place is a pointer of its own; there has to be something to cover.
+        write_new(request.tree, ".git", POINTER.as_bytes())?;
+        made.kept = true;
+        Ok(())
     }
 
     fn check_request(&self, request: &WorktreeRequest<'_>) -> Result<(), CreateError> {

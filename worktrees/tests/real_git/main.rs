@@ -14,6 +14,7 @@ mod fixture;
 
 mod create;
 mod history;
+mod kept;
 mod land;
 mod notes;
 mod owner;
