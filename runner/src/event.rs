@@ -72,6 +72,21 @@ pub struct Artifact {
     pub bytes: u64,
 }
 
+/// How a tree was set up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetUpFacts {
+    /// Digest of what went into the setup.
+    pub key: String,
+    /// Whether its result was there already.
+    pub reused: bool,
+    /// Folders that came into the tree.
+    pub kept: Vec<String>,
+    /// How much they hold.
+    pub size: worktrees::KeptSize,
+    /// How long it took until they were in the tree.
+    pub elapsed_ms: u64,
+}
+
 /// A fact.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -88,6 +103,18 @@ pub enum Event {
     },
     /// Work on the host has begun.
     Preparing,
+    /// The commands of the setup run, in a room and on a tree of their own.
+    SettingUp {
+        /// Digest of what goes into them.
+        key: String,
+        /// The commands.
+        commands: Vec<String>,
+    },
+    /// What the setup left is in the tree.
+    SetUp {
+        /// What and from where.
+        facts: SetUpFacts,
+    },
     /// The worktree is there.
     Prepared {
         /// The worktree; none for `session` and `none`.
@@ -247,16 +274,19 @@ impl Event {
     pub fn must_last(&self) -> bool {
         match self {
             // What these lead to is done over, or found done.
-            Self::Prepared { .. }
+            Self::SettingUp { .. }
+            | Self::SetUp { .. }
+            | Self::Prepared { .. }
             | Self::Ended { .. }
             | Self::Returned { .. }
             | Self::Sealing
             | Self::Sealed { .. }
             | Self::Gating
             | Self::Accepted { .. }
-            | Self::Checkout { .. } => false,
-            // What they tell of has ended with the machine.
-            Self::Exec { .. } | Self::ExecEnded { .. } => false,
+            | Self::Checkout { .. }
+            // What these tell of has ended with the machine.
+            | Self::Exec { .. }
+            | Self::ExecEnded { .. } => false,
             Self::Queued { .. }
             | Self::Preparing
             | Self::Started { .. }
@@ -282,6 +312,8 @@ impl Event {
         match self {
             Self::Queued { .. } => "queued",
             Self::Preparing => "preparing",
+            Self::SettingUp { .. } => "setting_up",
+            Self::SetUp { .. } => "set_up",
             Self::Prepared { .. } => "prepared",
             Self::Started { .. } => "started",
             Self::Ended { .. } => "ended",

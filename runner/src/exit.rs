@@ -40,6 +40,8 @@ pub enum Exit {
     IdleTimeout = 22,
     /// A limit was passed.
     OverLimit = 23,
+    /// The setup of the configuration failed; nothing of the agent was run.
+    SetupFailed = 24,
     /// The room cannot be had on this host.
     SandboxUnavailable = 30,
     /// The process that owned the task died.
@@ -189,6 +191,7 @@ mod tests {
             (Exit::Timeout, 21),
             (Exit::IdleTimeout, 22),
             (Exit::OverLimit, 23),
+            (Exit::SetupFailed, 24),
             (Exit::SandboxUnavailable, 30),
             (Exit::Lost, 31),
             (Exit::Interrupted, 130),

@@ -30,6 +30,7 @@ pub mod place;
 pub mod protected;
 pub mod proxy;
 pub mod reporter;
+pub mod setup;
 pub mod spec_file;
 pub mod spec_limits;
 pub mod stage;

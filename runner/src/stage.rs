@@ -132,8 +132,14 @@ impl Stage {
         let over = matches!(self, Self::Landed | Self::Discarded);
         let (may, next) = match event {
             Event::Queued { .. } => (false, self),
-            Event::Preparing => (matches!(self, Self::Queued | Self::Lost), Self::Preparing),
-            Event::Prepared { .. } => (self == Self::Preparing, self),
+            Event::Preparing => {
+                // A setup that failed or was stopped is done again.
+                let again = matches!(self, Self::Lost | Self::Failed | Self::Stopped);
+                (again || self == Self::Queued, Self::Preparing)
+            }
+            Event::SettingUp { .. } | Event::SetUp { .. } | Event::Prepared { .. } => {
+                (self == Self::Preparing, self)
+            }
             Event::Started { .. } => {
                 let resumed = self.rests() && !over;
                 (resumed || self == Self::Preparing, Self::Running)

@@ -183,6 +183,26 @@ impl Bounds {
     }
 }
 
+/// Commands that prepare a tree, run once for each state of what goes into them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Each a line for a shell.
+    pub commands: Vec<String>,
+    /// Files of the base that decide whether a result still holds.
+    pub inputs: Vec<String>,
+    /// Folders of which every task gets a copy.
+    pub keep: Vec<String>,
+    /// What the commands reach.
+    pub net: Net,
+    /// Their wall time, in milliseconds.
+    pub timeout_ms: u64,
+    /// Where they were said.
+    pub origin: String,
+    /// Digest of all that decides what they give.
+    pub key: String,
+}
+
 /// One piece of work with everything decided.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -224,6 +244,9 @@ pub struct Spec {
     /// Toolchains that the room has.
     #[serde(default)]
     pub toolchains: Vec<Toolchain>,
+    /// What is done to a tree before the agent enters it.
+    #[serde(default)]
+    pub setup: Option<Setup>,
     /// Further readable paths.
     pub ro: Vec<PathBuf>,
     /// Further writable paths.

@@ -76,6 +76,15 @@ pub struct Toolchain {
     pub programs: Vec<PathBuf>,
     /// Caches and the like, below HOME.
     pub layers: Vec<Shown>,
+    /// Folders that are searched for programs before those of the system.
+    #[serde(default)]
+    pub search: Vec<PathBuf>,
     /// Variables, unless somebody sets them otherwise.
     pub env: BTreeMap<String, String>,
+    /// The same, where no network is reached and tools had better not try.
+    #[serde(default)]
+    pub offline: BTreeMap<String, String>,
+    /// Digest of which programs these are, by their files; caches are not part of it.
+    #[serde(default)]
+    pub fingerprint: String,
 }

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use worktrees::Worktree;
 
 use crate::config::quantity;
-use crate::event::{Artifact, Checkout, Event, EvidenceFacts, Record, SealFacts};
+use crate::event::{Artifact, Checkout, Event, EvidenceFacts, Record, SealFacts, SetUpFacts};
 use crate::exit::{Exit, Failure};
+use crate::setup;
 use crate::stage::{IllegalOrder, Stage};
 use crate::task::{Cleanup, Spec};
 
@@ -73,6 +74,8 @@ pub struct TaskView {
     pub touched: bool,
     /// How often its room has refused something.
     pub refused: u64,
+    /// How the tree was set up.
+    pub setup: Option<SetUpFacts>,
     /// The last seal.
     pub seal: Option<SealFacts>,
     /// The last judgement.
@@ -146,6 +149,7 @@ impl TaskView {
             exec_count: 0,
             touched: false,
             refused: 0,
+            setup: None,
             seal: None,
             judgement: None,
             evidence: None,
@@ -184,8 +188,10 @@ impl TaskView {
 
     fn learn(&mut self, event: &Event) {
         match event {
+            Event::Preparing => (self.failure, self.reason) = (None, None),
+            Event::SetUp { facts } => self.setup = Some(facts.clone()),
             Event::Queued { .. }
-            | Event::Preparing
+            | Event::SettingUp { .. }
             | Event::Gating
             | Event::LandStep { .. }
             | Event::Empty
@@ -201,9 +207,7 @@ impl TaskView {
             Event::Started { attempt, job } => {
                 self.attempts = *attempt;
                 self.job = Some(job.clone());
-                self.outcome = None;
-                self.failure = None;
-                self.reason = None;
+                (self.outcome, self.failure, self.reason) = (None, None, None);
             }
             Event::Ended {
                 outcome, refused, ..
@@ -231,6 +235,7 @@ impl TaskView {
                 self.seal = None;
                 self.judgement = None;
                 self.evidence = None;
+                (self.seal, self.judgement, self.evidence) = (None, None, None);
                 self.overrides.clear();
             }
             Event::Sealed { seal } => self.seal = Some((**seal).clone()),
@@ -252,9 +257,7 @@ impl TaskView {
             }
             Event::Checkout { checkout, .. } => {
                 self.checkout = Some(*checkout);
-                if *checkout == Checkout::Removed {
-                    self.worktree = None;
-                }
+                drop(self.worktree.take_if(|_| *checkout == Checkout::Removed));
             }
             Event::Removed => self.removed = true,
         }
@@ -418,6 +421,7 @@ impl TaskView {
             },
             "toolchains": spec.toolchains,
             "limits": spec.bounds,
+            "setup": setup::object(spec.setup.as_ref(), self.setup.as_ref()),
             "base": spec.base,
             "commit": seal.and_then(|seal| seal.commit.as_ref()),
             "tree": seal.map(|seal| &seal.tree),

@@ -40,6 +40,8 @@ mod recovery;
 mod run;
 /// What the engine reads out of a tree.
 mod seal;
+/// Commands that prepare a tree: once, apart, and copied into each task's own.
+mod setup;
 /// Stopping: Ctrl-C, order, clock, a caller that goes away.
 mod signals;
 /// The rules of the source itself.

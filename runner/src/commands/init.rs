@@ -97,6 +97,15 @@ fn text(diagram: &str) -> String {
 # cleanup = "on-success"              # when the checkout goes: always, on-success, never
 # note_file = "NOTE.md"               # where agents leave their note, within the tree
 
+# Commands that prepare a tree, such as installing packages: run once, in a room of their own on the base, and again
+# when an input changes. Each task gets a copy of what they leave in the folders that are kept.
+[setup]
+# commands = ["npm ci"]
+# inputs = ["package-lock.json"]      # lock files and manifests that the base has
+# keep = ["node_modules"]             # also .venv and target; folders that git ignores
+# net = "none"                        # what the commands reach; more needs `airlock trust`
+# timeout = "15m"
+
 [sandbox]
 # net = "none"                        # "host", or what is let through: ["npm", "example.org", "*.example.net:8443"]
 # ro = ["/opt/toolchain"]             # further paths that a room can read
@@ -177,6 +186,8 @@ mod tests {
             gates::DiagramMode::Lint
         );
         assert_eq!(wishes.attempts.unwrap().value, 1);
+        assert_eq!(wishes.setup.commands.len(), 1);
+        assert_eq!(wishes.setup.timeout_ms.unwrap().value, 900_000);
         assert!(wishes.toolchain.unwrap().value.detect);
         assert_eq!(wishes.limits.file_size.unwrap().value, 512 << 20);
         assert_eq!(wishes.gates.modes.len(), 4);

@@ -1,5 +1,7 @@
-//! `prune`: removes every task whose work is proved to be safe elsewhere, or empty. Decides from
+//! `prune`: removes every task whose work is proved to be safe elsewhere, or empty, and setups that are of no use. Decides from
 //! events; the removal itself proves again from the tree.
+
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -9,6 +11,7 @@ use crate::event::Checkout;
 use crate::exit::{Exit, Failure};
 use crate::place::{Place, view};
 use crate::reporter::Console;
+use crate::setup::Setups;
 use crate::stage::Stage;
 use crate::supervisor::now_ms;
 use crate::supervisor::wire::Order;
@@ -24,6 +27,9 @@ pub struct Args {
     /// Only tasks that have rested this long, such as 30m, 12h or 7d.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = crate::config::duration)]
     min_age: u64,
+    /// Results of setups that no task has used this long.
+    #[arg(long, value_name = "DURATION", default_value = "336h", value_parser = crate::config::duration)]
+    setup_age: u64,
 }
 
 /// Prunes.
@@ -32,7 +38,11 @@ pub struct Args {
     reason = "every verb is called in the same way"
 )]
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
-    let Args { dry_run, min_age } = args;
+    let Args {
+        dry_run,
+        min_age,
+        setup_age,
+    } = args;
     let place = Place::find(globals)?;
     let mut removed = Vec::new();
     let mut kept = Vec::new();
@@ -55,6 +65,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
             Err(reason) => kept.push((id, reason)),
         }
     }
+    let setups = unused_setups(&place, setup_age, dry_run)?;
     if console.is_json() {
         let list = |tasks: &[(crate::task::TaskId, String)]| -> Vec<serde_json::Value> {
             tasks
@@ -62,7 +73,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
                 .map(|(task, reason)| json!({"task": task, "reason": reason}))
                 .collect()
         };
-        console.json(&json!({"schema": 1, "dry_run": dry_run, "removed": list(&removed), "kept": list(&kept)}));
+        console.json(&json!({"schema": 1, "dry_run": dry_run, "removed": list(&removed), "kept": list(&kept), "setups": setups}));
         return Ok(Exit::Ok);
     }
     let done = if dry_run { "would remove" } else { "removed" };
@@ -71,12 +82,28 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
     };
     let mut rows: Vec<Vec<String>> = removed.into_iter().map(|task| row(done, task)).collect();
     rows.extend(kept.into_iter().map(|task| row("kept", task)));
+    rows.extend(setups.into_iter().map(|key| {
+        let because = "no task has used this setup for long".to_owned();
+        vec![done.to_owned(), key, because]
+    }));
     if rows.is_empty() {
         console.talk("no tasks");
     } else {
         console.table(&["", "task", "because"], &rows);
     }
     Ok(Exit::Ok)
+}
+
+/// Results of setups that go, or would.
+fn unused_setups(place: &Place, age: u64, dry_run: bool) -> Result<Vec<String>, Failure> {
+    let setups = Setups::of(&place.folder);
+    let mut gone = Vec::new();
+    for name in setups.unused(Duration::from_millis(age)) {
+        if dry_run || setups.remove(&name)? {
+            gone.push(name);
+        }
+    }
+    Ok(gone)
 }
 
 fn tasks(place: &Place) -> Result<Vec<TaskView>, Failure> {

@@ -5,6 +5,9 @@ use crate::task::Bounds;
 /// The branch of a delivery.
 pub(super) const BRANCH: &str = "airlock/{run}/{task}";
 
+/// Wall time of a setup; a repository's file may lower it.
+pub(super) const SETUP_TIMEOUT_MS: u64 = 15 * 60 * 1000;
+
 /// The limits of an attempt; a repository's file may lower them.
 pub(super) const BOUNDS: Bounds = Bounds {
     timeout_ms: None,

@@ -10,6 +10,7 @@ use super::agents::Agent;
 use super::document::{ConfigError, Document, Section, Source};
 use super::environment::EnvEntry;
 use super::origin::Given;
+use super::setup::SetupWishes;
 use super::toolchains::Choice;
 use super::wishes::{GateWishes, Limits, Wishes};
 use super::{branch, credentials, quantity, words};
@@ -19,7 +20,9 @@ use crate::task::Net;
 pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes, ConfigError> {
     let document = Document::parse(source, bytes)?;
     let root = document.root();
-    root.only(&["task", "sandbox", "agent", "gates", "protect", "merge"])?;
+    root.only(&[
+        "task", "setup", "sandbox", "agent", "gates", "protect", "merge",
+    ])?;
     let mut wishes = Wishes::default();
     task(&root.section("task")?, &mut wishes, document.source())?;
     sandbox(
@@ -27,6 +30,7 @@ pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes,
         &mut wishes,
         (document.source(), home),
     )?;
+    wishes.setup = SetupWishes::read(&root.section("setup")?)?;
     let agents = root.section("agent")?;
     for name in agents.keys() {
         let agent = Agent::read(&agents.section(&name)?)?;

@@ -56,6 +56,9 @@ pub struct Flags {
     /// repository calls for [default: auto]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = words::toolchain)]
     pub toolchain: Vec<ToolWord>,
+    /// Go without the [setup] of the configuration
+    #[arg(long)]
+    pub no_setup: bool,
     /// A further path that the room can read
     #[arg(long, value_name = "PATH")]
     pub ro: Vec<PathBuf>,
@@ -174,6 +177,7 @@ impl Flags {
             merge: given(self.merge.as_ref(), "--merge"),
             isolation: given(self.isolation.as_ref(), "--isolation"),
             net: given(self.net.as_ref(), "--net"),
+            no_setup: self.no_setup,
             toolchain: given(toolchain.as_ref(), "--toolchain"),
             ro: all(self.ro.iter().map(|path| here.join(path)), "--ro"),
             rw: all(self.rw.iter().map(|path| here.join(path)), "--rw"),

@@ -33,6 +33,7 @@ pub mod quantity;
 mod resolve;
 mod room;
 mod scene;
+mod setup;
 mod toolchains;
 mod widening;
 mod wishes;

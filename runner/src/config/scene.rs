@@ -14,7 +14,7 @@ use super::resolve::Host;
 use super::room::Bound;
 use super::{branch, profile, protect};
 use crate::exit::{Exit, Failure, OrFail as _};
-use crate::task::{Cleanup, Net, Secrets, Spec, TaskId};
+use crate::task::{Cleanup, Secrets, Spec, TaskId};
 
 /// Everything that a resolution looks at.
 pub(super) struct Scene<'s> {
@@ -44,12 +44,9 @@ impl Scene<'_> {
         if isolation.value.confined() {
             self.show_program(&mut chosen, &mut environment, (&mut ro, &rw));
         }
-        let toolchains = if isolation.value.confined() {
-            let offline = matches!(net.value, Net::None);
-            self.add_toolchains(&base, offline, &mut environment, (&mut ro, &rw))?
-        } else {
-            Vec::new()
-        };
+        let room = (isolation.value, &net.value);
+        let toolchains = self.add_toolchains(&base, room, &mut environment, (&mut ro, &rw))?;
+        let setup = self.setup(&base, isolation.value, &toolchains)?;
         let landing = self.landing(isolation.value)?;
         let mut origins = self.origins(&chosen, &environment);
         for (kind, paths) in [("ro", &ro), ("rw", &rw)] {
@@ -78,6 +75,7 @@ impl Scene<'_> {
             net: net.value,
             credentials,
             toolchains,
+            setup,
             ro: paths(ro),
             rw: paths(rw),
             env: environment.set,

@@ -3,7 +3,7 @@
 //! delivery that touches it is refused (a mode in the user's file is a floor all the same, see
 //! [`super::profile()`]). Compares; stores and asks nothing.
 
-use super::defaults::BOUNDS;
+use super::defaults::{BOUNDS, SETUP_TIMEOUT_MS};
 use super::environment::EnvEntry;
 use super::origin::Given;
 use super::quantity;
@@ -60,6 +60,17 @@ pub fn asks(repository: &Wishes) -> Vec<Ask> {
     }) = &repository.net
     {
         asks.push(Ask::new("sandbox.net", net.to_string()));
+    }
+    if let Some(Given {
+        value: net @ (Net::Host | Net::Allow(_)),
+        ..
+    }) = &repository.setup.net
+    {
+        asks.push(Ask::new("setup.net", net.to_string()));
+    }
+    let time = repository.setup.timeout_ms.as_ref();
+    if let Some(time) = time.filter(|time| time.value > SETUP_TIMEOUT_MS) {
+        asks.push(Ask::new("setup.timeout", quantity::show_ms(time.value)));
     }
     if let Some(Given {
         value: mode @ (Isolation::Worktree | Isolation::None),
@@ -168,6 +179,8 @@ pub(super) fn needed(
         places.any(|wishes| match key {
             "sandbox.net" => wishes.net.is_some(),
             "task.isolation" => wishes.isolation.is_some(),
+            "setup.net" => wishes.setup.net.is_some() || wishes.no_setup,
+            "setup.timeout" => wishes.setup.timeout_ms.is_some() || wishes.no_setup,
             key => limits(&wishes.limits)
                 .iter()
                 .any(|(name, wish, ..)| *name == key && wish.is_some()),

@@ -11,6 +11,7 @@ use sandbox::egress::Credential;
 use super::agents::Agent;
 use super::environment::EnvEntry;
 use super::origin::Given;
+use super::setup::SetupWishes;
 use super::toolchains::Choice;
 use crate::task::{Cleanup, Isolation, Net, Style, TaskId};
 
@@ -71,6 +72,10 @@ pub struct Wishes {
     pub protect: Vec<Given<String>>,
     /// Protected paths that may be touched.
     pub allow: Vec<Given<String>>,
+    /// Commands that prepare a tree.
+    pub setup: SetupWishes,
+    /// Go without them.
+    pub no_setup: bool,
     /// How the gates are set.
     pub gates: GateWishes,
 }

@@ -14,6 +14,7 @@ mod prepare;
 mod proof;
 mod remove;
 mod room;
+mod set_up;
 mod settle;
 mod takeup;
 
@@ -145,10 +146,18 @@ fn carry_on(shop: &Shop, task: &TaskId, job: Job, stop: &StopRequest) -> Result<
 pub fn interrupt(shop: &Shop, task: &TaskId, stop: &StopRequest) {
     let view = shop.recorder.view(task).ok().flatten();
     if let (Some(view), Some(asked)) = (view, stop.asked())
-        && let (Stage::Running, Some(job)) = (view.stage, &view.job)
+        && let Some(job) = running(&view)
     {
         attempt::stop_job(&shop.folder, &view.spec, job, asked);
     }
+}
+
+/// The job that may run now.
+fn running(view: &TaskView) -> Option<&str> {
+    if view.stage == Stage::Preparing {
+        return view.spec.setup.as_ref().map(|_| set_up::JOB);
+    }
+    view.job.as_deref().filter(|_| view.stage == Stage::Running)
 }
 
 /// Whether the agent of a task goes on without us.
@@ -196,7 +205,7 @@ fn run(
         said: Said::default(),
         sealed_now: false,
     };
-    let ran = life.prepare().and_then(|()| life.work());
+    let ran = life.prepare().and_then(|()| life.begin());
     match ran {
         Err(failure) if failure.exit == Exit::SandboxUnavailable => life.take_back(failure),
         ran => life.close(ran),
@@ -238,6 +247,14 @@ impl Life<'_> {
             }])?;
         }
         Err(failure)
+    }
+
+    /// The work on a tree that was just prepared, unless somebody stopped that.
+    fn begin(&mut self) -> Result<(), Failure> {
+        if self.view.stage == Stage::Stopped {
+            return Ok(());
+        }
+        self.work()
     }
 
     /// Attempts until one is accepted or none is left, then landing and clean-up.

@@ -56,7 +56,7 @@ impl Life<'_> {
     }
 }
 
-fn no_network(error: &ProxyError) -> Failure {
+pub(super) fn no_network(error: &ProxyError) -> Failure {
     match error {
         ProxyError::Socket(_) => Failure::caused(Exit::Internal, error),
         ProxyError::Roots(_) => Failure::caused(Exit::Usage, error).advise(

@@ -34,9 +34,26 @@ impl Life<'_> {
         if self.view.stage != Stage::Preparing {
             self.record(vec![Event::Preparing])?;
         }
-        let prepared = self.make_folders().and_then(|()| self.make_worktree());
+        let made = self.make_folders();
+        // Its log is for a person: a setup that fails leaves the task to be looked at.
+        let ready = match &made {
+            Ok(()) => match self.set_up() {
+                // Somebody wished it so.
+                Err(_stopped) if self.view.stage == Stage::Stopped => return Ok(()),
+                ready => ready?,
+            },
+            Err(_) => None,
+        };
+        let made = made.and_then(|()| self.make_worktree());
+        let prepared = made.and_then(|event| match &ready {
+            None => Ok(vec![event]),
+            Some(ready) => match self.furnish(ready) {
+                Ok(set_up) => Ok(vec![set_up, event]),
+                Err(failure) => self.undo_preparation().and(Err(failure)),
+            },
+        });
         match prepared {
-            Ok(event) => self.record(vec![event]),
+            Ok(events) => self.record(events),
             Err(failure) => {
                 // Nothing was made, or what was made is undone: there is nothing to list.
                 self.record(vec![

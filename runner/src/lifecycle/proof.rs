@@ -140,8 +140,7 @@ fn record(
         .collect();
     let config = serde_json::json!({
         "protect": spec.protect, "allow": spec.allow, "net": spec.net, "credentials": credentials, "origins": spec.origins,
-        "toolchains": spec.toolchains,
-        "limits": spec.bounds,
+        "limits": spec.bounds, "toolchains": spec.toolchains, "setup": spec.setup, "set_up": life.view.setup,
     });
     let policy = Policy::of(spec.profile.clone(), Some(config)).or_fail(Exit::Internal)?;
     let isolation = Isolation {

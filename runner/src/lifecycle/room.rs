@@ -10,6 +10,7 @@ use sandbox::{GitView, JobSpec, Layer, Limits, Net, Room, RoomError, RoomSpec};
 use super::Life;
 use super::outbox::NOTE;
 use crate::exit::{Exit, Failure, OrFail as _};
+use crate::home::TaskFolder;
 use crate::task::Spec;
 use crate::{config, task};
 
@@ -65,14 +66,7 @@ impl Life<'_> {
                     repository.common_dir().to_owned(),
                 ])
                 .collect(),
-            net: match &spec.net {
-                task::Net::None => Net::None,
-                task::Net::Allow(policy) => Net::Proxied {
-                    folder: folder.proxy(),
-                    policy: policy.clone(),
-                },
-                task::Net::Host => Net::Host,
-            },
+            net: reach(&spec.net, &folder),
             home_bytes: spec.bounds.home,
             tmp_bytes: spec.bounds.tmp,
             repo_owner: repository.owner(),
@@ -180,6 +174,18 @@ impl Life<'_> {
             .filter(|name| !self.secrets.env.contains_key(*name))
             .cloned()
             .collect()
+    }
+}
+
+/// What a room reaches, and how.
+pub(super) fn reach(net: &task::Net, folder: &TaskFolder) -> Net {
+    match net {
+        task::Net::None => Net::None,
+        task::Net::Allow(policy) => Net::Proxied {
+            folder: folder.proxy(),
+            policy: policy.clone(),
+        },
+        task::Net::Host => Net::Host,
     }
 }
 

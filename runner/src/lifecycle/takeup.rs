@@ -8,6 +8,7 @@ use super::Life;
 use crate::event::{Checkout, Event};
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::judging::Judge;
+use crate::setup::Setups;
 use crate::stage::Stage;
 
 impl Life<'_> {
@@ -16,6 +17,10 @@ impl Life<'_> {
         self.release_refs()?;
         match self.view.stage {
             Stage::Queued | Stage::Preparing => {
+                // Of a setup that outlived its supervisor.
+                let task = self.view.spec.task.as_str();
+                sandbox::sweep(&self.shop.folder.locks(), task);
+                Setups::of(&self.shop.folder).clear(task)?;
                 self.undo_preparation()?;
                 let reason =
                     "the supervisor died before the agent was started; nothing had run".to_owned();
@@ -165,6 +170,7 @@ impl Life<'_> {
                 }
                 if self.view.worktree.is_none() && self.view.spec.isolation.has_worktree() {
                     self.prepare()?;
+                    return self.begin();
                 }
                 self.work()
             }

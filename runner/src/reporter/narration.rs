@@ -6,7 +6,7 @@ use worktrees::LandStep;
 use super::agent_text::one_line;
 use super::paint::Tone;
 use super::words::{counted, duration, short};
-use crate::event::{Checkout, Event, EvidenceFacts, SealFacts};
+use crate::event::{Checkout, Event, EvidenceFacts, SealFacts, SetUpFacts};
 use crate::task::Spec;
 use crate::view::ended;
 
@@ -39,6 +39,12 @@ pub fn tell(event: &Event) -> Told {
     let (beat, tone, text) = match event {
         Event::Queued { spec, .. } => (Remark, Quiet, asked_for(spec)),
         Event::Preparing => (Begins, Quiet, "prepares worktree and room".to_owned()),
+        Event::SettingUp { commands, .. } => (
+            Begins,
+            Quiet,
+            format!("setup runs: {}", commands.join("; ")),
+        ),
+        Event::SetUp { facts } => (Ends, Good, set_up(facts)),
         Event::Prepared { workspace, .. } => (
             Remark,
             Quiet,
@@ -129,6 +135,18 @@ fn agent_ended(outcome: &sandbox::Outcome) -> Words {
         duration(outcome.elapsed_ms)
     );
     (Beat::Ends, if good { Tone::Good } else { Tone::Bad }, text)
+}
+
+/// What came into the tree, and whether anything had to be run for it.
+pub(super) fn set_up(facts: &SetUpFacts) -> String {
+    let how = if facts.reused { "reused" } else { "made" };
+    let what = if facts.kept.is_empty() {
+        "nothing to keep".to_owned()
+    } else {
+        let files = counted(facts.size.files, "entry");
+        format!("{} ({files})", facts.kept.join(", "))
+    };
+    format!("setup {how}: {what} after {}", duration(facts.elapsed_ms))
 }
 
 fn landing(step: LandStep) -> &'static str {

@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
 
 use super::of_language;
 use crate::config::binds::Forbidden;
 use crate::config::origin::{Given, Origin};
 use crate::config::places;
 use crate::config::program::Programs;
+use crate::hex;
 use crate::toolchain::{Language, Shown, Toolchain};
 
 /// A longer file of settings is not looked into.
@@ -24,16 +28,12 @@ pub(in crate::config) struct Finder<'h> {
     pub(in crate::config) programs: Programs,
     /// What no room shows.
     pub(in crate::config) forbidden: Forbidden,
-    /// Whether the room reaches no network, so that tools had better not try.
-    pub(in crate::config) offline: bool,
 }
 
-/// A toolchain, and where the room looks for its programs.
+/// A toolchain, and its programs.
 pub(in crate::config) struct Found {
     /// What the room shows for it.
     pub(in crate::config) toolchain: Toolchain,
-    /// Folders in which the room looks for programs.
-    pub(in crate::config) search: Vec<PathBuf>,
     /// The programs themselves, as the caller has them.
     pub(in crate::config) tools: Vec<PathBuf>,
 }
@@ -47,12 +47,15 @@ impl Finder<'_> {
                 origin: origin.to_string(),
                 programs: Vec::new(),
                 layers: Vec::new(),
+                search: Vec::new(),
                 env: BTreeMap::new(),
+                offline: BTreeMap::new(),
+                fingerprint: String::new(),
             },
-            search: Vec::new(),
             tools: Vec::new(),
         };
         of_language::look(self, language, &mut found);
+        found.toolchain.fingerprint = fingerprint(&found);
         let nothing = found.tools.is_empty() && found.toolchain.layers.is_empty();
         (!nothing).then_some(found)
     }
@@ -112,8 +115,9 @@ impl Finder<'_> {
             }
         }
         for folder in search {
-            if !found.search.contains(&folder) {
-                found.search.push(folder);
+            // One that is no text could not be recorded.
+            if !found.toolchain.search.contains(&folder) && folder.to_str().is_some() {
+                found.toolchain.search.push(folder);
             }
         }
     }
@@ -147,4 +151,29 @@ impl Finder<'_> {
         // A path that is no text could not be recorded.
         path.to_str().is_some().then_some(path)
     }
+}
+
+/// Which programs these are: path, size and time of each file, and what stands in folders of toolchains.
+fn fingerprint(found: &Found) -> String {
+    let mut hash = Sha256::new();
+    let mut facts = |path: &Path| {
+        if let Ok(facts) = fs::metadata(path) {
+            let known = (facts.len(), facts.mtime(), facts.mtime_nsec());
+            hash.update(format!("{}\0{known:?}\0", path.display()));
+        }
+    };
+    for tool in &found.tools {
+        facts(&fs::canonicalize(tool).unwrap_or_else(|_gone| tool.clone()));
+    }
+    let fixed = found.toolchain.layers.iter();
+    for shown in fixed.filter(|shown| !shown.private_layer) {
+        let inner = fs::read_dir(&shown.from).into_iter().flatten().flatten();
+        let mut inner: Vec<PathBuf> = inner.map(|entry| entry.path()).collect();
+        inner.sort_unstable();
+        facts(&shown.from);
+        for path in &inner {
+            facts(path);
+        }
+    }
+    hex::of(hash.finalize().get(..16).unwrap_or_default())
 }

@@ -18,6 +18,7 @@ use super::program::Programs;
 use super::room::Bound;
 use super::scene::Scene;
 use crate::exit::{Exit, Failure, OrFail as _};
+use crate::task::{Isolation, Net};
 use crate::toolchain::{Language, Toolchain};
 
 /// Folders below the top in which files that call for a toolchain are looked for.
@@ -74,18 +75,20 @@ impl Scene<'_> {
     pub(super) fn add_toolchains(
         &self,
         base: &str,
-        offline: bool,
+        (isolation, net): (Isolation, &Net),
         environment: &mut Environment,
         (ro, rw): (&mut Bound, &Bound),
     ) -> Result<Vec<Toolchain>, Failure> {
         let mut toolchains = Vec::new();
+        if !isolation.confined() {
+            return Ok(toolchains);
+        }
         for (language, origin) in self.wanted(base)? {
             let visible = ro.iter().chain(rw).map(|(path, _)| path.clone());
             let finder = Finder {
                 caller: &self.host.caller,
                 programs: Programs::new(&self.host.caller, self.repository.room_path(), visible),
                 forbidden: self.forbidden(),
-                offline,
             };
             let demanded = matches!(origin, Origin::Flag(_) | Origin::TaskFile { .. });
             let Some(found) = finder.find(language, &origin) else {
@@ -94,8 +97,11 @@ impl Scene<'_> {
                 }
                 continue;
             };
-            environment.search_first(&found.search, &origin);
+            environment.search_first(&found.toolchain.search, &origin);
             environment.usually(&found.toolchain.env, &origin);
+            if *net == Net::None {
+                environment.usually(&found.toolchain.offline, &origin);
+            }
             let programs = found.toolchain.programs.iter().cloned();
             ro.extend(programs.map(|path| (path, origin.clone())));
             toolchains.push(found.toolchain);
@@ -150,7 +156,6 @@ pub fn here() -> Vec<(Language, Vec<PathBuf>)> {
         caller: &caller,
         programs: Programs::new(&caller, PathBuf::from("/proc"), []),
         forbidden: Forbidden::new(),
-        offline: true,
     };
     let parts = |language| {
         let found = finder.find(language, &Origin::Default);

@@ -32,9 +32,7 @@ fn rust(finder: &Finder<'_>, found: &mut Found) {
         let from = rustup.as_ref().map(|rustup| rustup.join(name));
         finder.layer(from, &format!(".rustup/{name}"), false, found);
     }
-    if finder.offline {
-        set(found, "CARGO_NET_OFFLINE", "true");
-    }
+    offline(found, "CARGO_NET_OFFLINE", "true");
 }
 
 fn node(finder: &Finder<'_>, found: &mut Found) {
@@ -60,10 +58,8 @@ fn node(finder: &Finder<'_>, found: &mut Found) {
     finder.layer(pnpm, ".local/share/pnpm/store", true, found);
     finder.layer(finder.cache("yarn"), ".cache/yarn", true, found);
     set(found, "npm_config_update_notifier", "false");
-    if finder.offline {
-        set(found, "npm_config_offline", "true");
-        set(found, "npm_config_audit", "false");
-    }
+    offline(found, "npm_config_offline", "true");
+    offline(found, "npm_config_audit", "false");
 }
 
 fn python(finder: &Finder<'_>, found: &mut Found) {
@@ -99,10 +95,8 @@ fn python(finder: &Finder<'_>, found: &mut Found) {
         }
     }
     set(found, "PIP_DISABLE_PIP_VERSION_CHECK", "1");
-    if finder.offline {
-        set(found, "PIP_NO_INDEX", "1");
-        set(found, "UV_OFFLINE", "1");
-    }
+    offline(found, "PIP_NO_INDEX", "1");
+    offline(found, "UV_OFFLINE", "1");
 }
 
 /// What `pip install --user` has installed, for each version of Python.
@@ -142,13 +136,16 @@ fn go(finder: &Finder<'_>, found: &mut Found) {
         Some(path.join("pkg/mod"))
     });
     finder.layer(modules, "go/pkg/mod", true, found);
-    if finder.offline {
-        set(found, "GOPROXY", "off");
-        set(found, "GOTOOLCHAIN", "local");
-    }
+    offline(found, "GOPROXY", "off");
+    offline(found, "GOTOOLCHAIN", "local");
 }
 
 fn set(found: &mut Found, name: &str, value: &str) {
     let env = &mut found.toolchain.env;
+    env.insert(name.to_owned(), value.to_owned());
+}
+
+fn offline(found: &mut Found, name: &str, value: &str) {
+    let env = &mut found.toolchain.offline;
     env.insert(name.to_owned(), value.to_owned());
 }

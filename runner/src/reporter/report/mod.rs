@@ -7,6 +7,7 @@ use gates::{Judgement, Level};
 
 use super::agent_text::one_line;
 use super::console::Console;
+use super::narration::set_up;
 use super::paint::{Paint, Tone};
 use super::progress::mark;
 use super::words::{counted, duration, short};
@@ -73,6 +74,7 @@ pub fn lines(view: &TaskView, depth: Depth, command: &str, paint: Paint) -> Vec<
     report.section("what came back", came_back(view, full));
     report.section("where it is", places(view));
     if full {
+        report.section("setup", setup(view));
         report.section("toolchains in the room", toolchains(view));
     }
     report.section("what next", next(view, command));
@@ -272,6 +274,22 @@ fn places(view: &TaskView) -> Vec<String> {
     lines
 }
 
+/// What was done to the tree before the agent entered it.
+fn setup(view: &TaskView) -> Vec<String> {
+    let Some(setup) = &view.spec.setup else {
+        return Vec::new();
+    };
+    let commands = setup.commands.iter();
+    let commands = commands.map(|command| format!("$ {}", one_line(command)));
+    let from = format!(
+        "as said in {}; digest {}",
+        one_line(&setup.origin),
+        setup.key
+    );
+    let came = view.setup.iter().map(|facts| one_line(&set_up(facts)));
+    commands.chain([from]).chain(came).collect()
+}
+
 /// What the room showed of this host for each toolchain.
 fn toolchains(view: &TaskView) -> Vec<String> {
     let mut lines = Vec::new();
@@ -308,7 +326,10 @@ pub fn resumes(view: &TaskView) -> bool {
         | Stage::Failed
         | Stage::Timeout
         | Stage::OverLimit
-        | Stage::Stopped => has_tree(view) || !view.spec.isolation.has_worktree(),
+        | Stage::Stopped => {
+            let never_began = view.job.is_none();
+            has_tree(view) || !view.spec.isolation.has_worktree() || never_began
+        }
         Stage::Lost
         | Stage::Accepted
         | Stage::Queued

@@ -40,6 +40,7 @@ pub(crate) fn spec() -> Spec {
         net: Net::None,
         credentials: Vec::new(),
         toolchains: Vec::new(),
+        setup: None,
         ro: Vec::new(),
         rw: Vec::new(),
         env: BTreeMap::new(),
