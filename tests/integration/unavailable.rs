@@ -161,6 +161,36 @@ fn a_user_at_the_limit_of_processes() {
 }
 
 #[test]
+fn a_user_at_the_limit_of_processes_really() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    if geteuid().is_root() {
+        // Root is not bound by it; the user that a room runs as is: with its holder, or with bubblewrap too.
+        for limit in ["--nproc=1", "--nproc=2"] {
+            let run = nothing_runs(&env, &repo, &["prlimit", limit, "sh", "-ec"], "");
+            tells(&run, &["process limit of this user", "ulimit -u"]);
+        }
+        return;
+    }
+    // Whatever of the engine is the first to be refused a process says so, and nothing runs.
+    let marker = env.shared().join("ran");
+    let run = env
+        .airlock_under(&["unshare", "-Ur", "prlimit", "--nproc=1"], repo.path())
+        .args(["run", "--rw", env.shared().to_str().unwrap(), "--"])
+        .args(["touch", marker.to_str().unwrap()])
+        .run();
+    assert_ne!(run.code, Some(0), "{run}");
+    assert!(
+        run.stderr.contains("Resource temporarily unavailable"),
+        "{run}"
+    );
+    assert!(
+        !run.stderr.contains("panicked") && !marker.exists(),
+        "{run}"
+    );
+}
+
+#[test]
 fn a_bubblewrap_that_takes_fewer_words_or_knows_fewer() {
     let words = "Exceeded maximum number of arguments 9000";
     said(words, None, "more paths than bwrap takes", "fewer paths");

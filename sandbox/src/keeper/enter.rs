@@ -15,6 +15,7 @@ use nix::unistd::{Gid, Uid};
 use rustix::fs::MemfdFlags;
 
 use crate::bwrap::{self, Descriptors};
+use crate::diagnose::{self, Symptom};
 use crate::error::Fault;
 use crate::holder::build::FILTER;
 use crate::room::Entrance;
@@ -62,11 +63,11 @@ pub(crate) fn enter(entrance: &Entrance, baggage: &Baggage) -> Fault {
             };
             let nothing: [CString; 0] = [];
             let Err(errno) = nix::unistd::execve(&program, &arguments, &nothing);
-            Fault::at(
-                "execute bwrap",
-                OsStr::from_bytes(program.as_bytes()),
-                errno,
-            )
+            // The command is not reached yet: whatever it is, it is the host's.
+            let program = OsStr::from_bytes(program.as_bytes());
+            let error = std::io::Error::from(errno);
+            let words = format!("cannot execute {}: {error}", program.display());
+            Fault::Unavailable(diagnose::explain(&Symptom::Bwrap(words)))
         }
         Err(fault) => fault,
     }
