@@ -21,6 +21,10 @@ use place::Place;
 const OURS: u64 = 3;
 /// The record of a task's groups in the lock folder.
 const RECORD: &str = "cgroup";
+/// How the names of our groups begin.
+const PREFIX: &str = "airlock-";
+/// Empty for this long, a group belongs to nobody.
+const STALE: Duration = Duration::from_mins(10);
 /// Rounds of waiting for the last process to leave, and the time of one.
 const ROUNDS: u32 = 200;
 const ROUND: Duration = Duration::from_millis(2);
@@ -139,6 +143,7 @@ impl Cgroup {
 
 impl Group {
     fn make(place: &Place, name: &str, job: &str, record: &Path) -> Option<Self> {
+        sweep_stale(&place.folder);
         let task = place.folder.join(name);
         let group = Self {
             job: task.join(job),
@@ -231,13 +236,33 @@ fn take_away(path: &Path) {
     }
 }
 
+/// Removes groups of ours that stand empty for long: of tasks whose state was thrown away after a kill. A group of a
+/// job that lives is never empty but for the moments of its beginning and its end; one with processes cannot be removed.
+fn sweep_stale(place: &Path) {
+    let old = |path: &Path| {
+        let changed = std::fs::metadata(path).and_then(|facts| facts.modified());
+        changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE))
+    };
+    let groups = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let ours = groups.filter(|group| group.file_name().to_string_lossy().starts_with(PREFIX));
+    for group in ours.map(|group| group.path()).filter(|group| old(group)) {
+        for job in std::fs::read_dir(&group).into_iter().flatten().flatten() {
+            if job.file_type().is_ok_and(|kind| kind.is_dir()) && old(&job.path()) {
+                // It refuses while somebody is in it.
+                drop(std::fs::remove_dir(job.path()));
+            }
+        }
+        drop(std::fs::remove_dir(&group));
+    }
+}
+
 fn group_name(locks: &Path, task: &str) -> String {
     // The same task name may be used in another state folder.
     let hash = locks.as_os_str().as_encoded_bytes().iter();
     let hash = hash.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("airlock-{task}-{hash:016x}")
+    format!("{PREFIX}{task}-{hash:016x}")
 }
 
 fn note(record: &Path, group: &Path) -> io::Result<()> {
@@ -283,6 +308,30 @@ mod tests {
         let one = group_name(Path::new("/a/locks"), "t1");
         assert!(one.starts_with("airlock-t1-"), "{one}");
         assert_ne!(one, group_name(Path::new("/b/locks"), "t1"));
+    }
+
+    #[test]
+    fn what_nobody_uses_for_long_goes_and_the_new_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let long_ago = std::time::SystemTime::now() - STALE * 2;
+        for (name, is_old) in [
+            ("airlock-old-1", true),
+            ("airlock-new-1", false),
+            ("other", true),
+        ] {
+            let group = root.path().join(name);
+            std::fs::create_dir_all(group.join("agent")).unwrap();
+            for folder in [group.join("agent"), group] {
+                let folder = File::open(folder).unwrap();
+                if is_old {
+                    folder.set_modified(long_ago).unwrap();
+                }
+            }
+        }
+        sweep_stale(root.path());
+        assert!(!root.path().join("airlock-old-1").exists());
+        assert!(root.path().join("airlock-new-1/agent").exists());
+        assert!(root.path().join("other/agent").exists());
     }
 
     #[test]
