@@ -5,6 +5,10 @@
 //! writable path, no network but the setup's own. So a repository may ask for commands without being trusted: an
 //! agent of the same task could run them, too. What they leave is ignored by git, so it is never sealed, and is never
 //! taken from a tree that an agent has touched.
+//!
+//! Tasks get copies and not overlays: `npm ci` removes the folder it is about to fill, which a mount point forbids,
+//! and two tasks cannot share a write by any path. Where the file system can (btrfs, xfs), a copy shares blocks. The
+//! copy is part of the tree and counts against its limits on disk and files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
