@@ -91,31 +91,42 @@ impl Drop for Server {
 /// Reads a request: its head, and as much body as that says.
 pub fn request(client: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
+    let mut piece = vec![0; 1 << 16];
+    let mut head: Option<(usize, Option<usize>)> = None;
     loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n")
-            && whole(head, body)
-        {
-            return text;
+        if head.is_none() {
+            head = bytes
+                .windows(4)
+                .position(|end| end == b"\r\n\r\n")
+                .map(|at| {
+                    let text = String::from_utf8_lossy(&bytes[..at]).to_ascii_lowercase();
+                    (at + 4, body_length(&text))
+                });
+        }
+        let whole = head.is_some_and(|(start, length)| match length {
+            Some(length) => bytes.len() >= start + length,
+            None => bytes.ends_with(b"0\r\n\r\n"),
+        });
+        if whole {
+            break;
         }
         match client.read(&mut piece) {
-            Ok(0) | Err(_) => return text,
+            Ok(0) | Err(_) => break,
             Ok(count) => bytes.extend_from_slice(&piece[..count]),
         }
     }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn whole(head: &str, body: &str) -> bool {
-    let head = head.to_ascii_lowercase();
+/// How long a body is; none when its last chunk says it.
+fn body_length(head: &str) -> Option<usize> {
+    if head.contains("transfer-encoding: chunked") {
+        return None;
+    }
     let length = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
-    if head.contains("transfer-encoding: chunked") {
-        body.ends_with("0\r\n\r\n")
-    } else {
-        body.len() >= length.unwrap_or(0)
-    }
+    Some(length.unwrap_or(0))
 }
 
 /// A whole answer of HTTP.

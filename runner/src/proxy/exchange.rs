@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::answer::http;
 use super::flow::{Clock, pass, put};
-use super::inbound::{Inbound, Reading, fill};
+use super::inbound::{Inbound, Reading, fill, hear_out};
 use super::outbound::NoWay;
 use super::routes::{Routes, Way};
 
@@ -135,12 +135,12 @@ async fn both(
     head: Vec<u8>,
 ) {
     let clock = Clock::new();
-    let (client, mut to_client) = client.split();
+    let (mut client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = tokio::io::split(server);
     let ended = {
         let up = async {
             put(&mut to_server, &head, &clock).await?;
-            send_body(client, body, &mut to_server, &clock).await
+            send_body(&mut client, body, &mut to_server, &clock).await
         };
         let down = answer(&mut from_server, &mut to_client, &clock);
         tokio::pin!(up, down);
@@ -164,6 +164,7 @@ async fn both(
             .ok();
     }
     to_client.shutdown().await.ok();
+    hear_out(&mut client.stream, &mut client.buffer).await;
 }
 
 /// Whether a body was cut or malformed: no answer is to be waited for then. A server that does not take all of it may
@@ -177,21 +178,18 @@ fn is_clients(error: &io::Error) -> bool {
 
 /// The body, and not a byte more. Then watches for the client's end.
 async fn send_body(
-    client: Reading,
+    client: &mut Reading,
     body: Body,
     to: &mut (impl AsyncWrite + Unpin),
     clock: &Clock,
 ) -> io::Result<()> {
-    let Reading {
-        mut stream,
-        mut buffer,
-    } = client;
+    let Reading { stream, buffer } = client;
     match body {
         Body::None => {}
         Body::Sized(length) => {
             let mut left = length;
             while left > 0 {
-                if buffer.is_empty() && clock.wait(fill(&mut stream, &mut buffer)).await? == 0 {
+                if buffer.is_empty() && clock.wait(fill(stream, buffer)).await? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 let count =
@@ -204,10 +202,10 @@ async fn send_body(
         Body::Chunked => {
             let (mut chunks, mut out) = (Chunks::default(), Vec::new());
             while !chunks.is_over() {
-                if buffer.is_empty() && clock.wait(fill(&mut stream, &mut buffer)).await? == 0 {
+                if buffer.is_empty() && clock.wait(fill(stream, buffer)).await? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                let read = chunks.read(&buffer, &mut out);
+                let read = chunks.read(buffer, &mut out);
                 let used =
                     read.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
                 buffer.drain(..used);
@@ -219,7 +217,7 @@ async fn send_body(
     // What comes now belongs to no request.
     loop {
         buffer.clear();
-        if clock.wait(fill(&mut stream, &mut buffer)).await? == 0 {
+        if clock.wait(fill(stream, buffer)).await? == 0 {
             clock.client_ended();
             return Ok(());
         }

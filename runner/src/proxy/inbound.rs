@@ -9,6 +9,8 @@ use tokio::time::timeout;
 
 /// How long a head may take to come.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a client is heard out that has its answer.
+const LAST: Duration = Duration::from_secs(10);
 /// Bytes that are read at once.
 const PIECE: usize = 16 << 10;
 
@@ -67,10 +69,11 @@ impl Inbound {
         self.writing.write_all(bytes).await.ok();
     }
 
-    /// Says the last word.
+    /// Says the last word, and hears the client out.
     pub(super) async fn end(mut self, bytes: &[u8]) {
         self.say(bytes).await;
         self.writing.shutdown().await.ok();
+        hear_out(&mut self.reading, &mut self.buffer).await;
     }
 
     pub(super) fn split(self) -> (Reading, WriteHalf<UnixStream>) {
@@ -80,6 +83,20 @@ impl Inbound {
         };
         (reading, self.writing)
     }
+}
+
+/// Lets a client say what it still has to say, for a while: one that is cut off in the middle of a body may never read
+/// the answer that it was given.
+pub(super) async fn hear_out(stream: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) {
+    let all = async {
+        loop {
+            buffer.clear();
+            if !matches!(fill(stream, buffer).await, Ok(count) if count > 0) {
+                return;
+            }
+        }
+    };
+    timeout(LAST, all).await.ok();
 }
 
 /// Appends what comes next; how many bytes that were.

