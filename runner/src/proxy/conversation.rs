@@ -2,6 +2,7 @@
 //!
 //! Must never let bytes through before they have been judged, unless the list names host and port.
 
+use std::io;
 use std::sync::Arc;
 
 use sandbox::egress::{
@@ -178,8 +179,20 @@ async fn tunnel(client: Inbound, server: TcpStream) {
         put(&mut to_server, &client.buffer, &clock).await?;
         pass(client.stream, to_server, &clock).await
     };
-    // An error ends its own direction; the other one sees it by itself.
-    let _both = tokio::join!(up, pass(from_server, to_client, &clock));
+    both_ways(up, pass(from_server, to_client, &clock)).await;
+}
+
+/// Until both directions have ended. When the server breaks off, all ends at once: a client that waits for an answer has
+/// to see that none comes. When the way up breaks off, what the server has said still arrives.
+async fn both_ways(
+    up: impl Future<Output = io::Result<()>>,
+    down: impl Future<Output = io::Result<()>>,
+) {
+    let up = async {
+        up.await.ok();
+        Ok(())
+    };
+    tokio::try_join!(up, down).ok();
 }
 
 /// A connection to a host and port that the list names: any protocol, and the server may speak first. TLS all the same
@@ -213,5 +226,5 @@ async fn open(client: Inbound, routes: &Routes, target: &Target, server: TcpStre
         put(&mut to_server, &buffer, &clock).await?;
         pass(stream, to_server, &clock).await
     };
-    let _both = tokio::join!(up, pass(from_server, to_client, &clock));
+    both_ways(up, pass(from_server, to_client, &clock)).await;
 }

