@@ -93,6 +93,8 @@ pub enum Verb {
     Evidence(commands::evidence::Args),
     /// Allow what this repository's airlock.toml asks for beyond your own configuration.
     Trust(commands::trust::Args),
+    /// List the agents that can be named, or test one against a scripted model.
+    Agents(commands::agents::Args),
     /// Write a commented airlock.toml.
     Init(commands::init::Args),
     /// Say what this host can do, and what to mend.
@@ -128,6 +130,7 @@ impl Cli {
             Verb::Gate(args) => commands::gate::run(globals, console, args),
             Verb::Evidence(args) => commands::evidence::run(globals, console, args),
             Verb::Trust(args) => commands::trust::run(globals, console, args),
+            Verb::Agents(args) => commands::agents::run(globals, console, args),
             Verb::Init(args) => commands::init::run(globals, console, args),
             Verb::Doctor(args) => commands::doctor::run(globals, console, args),
             Verb::Demo(args) => commands::demo::run(globals, console, args),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use worktrees::{DiffStat, LandPlan, LandStep, ShadowSurvey, TreeProblem, Worktree};
 
+use crate::answer::Answer;
 use crate::exit::Failure;
 use crate::task::{Spec, TaskId};
 
@@ -166,6 +167,13 @@ pub enum Event {
         /// How it ended.
         outcome: sandbox::Outcome,
     },
+    /// What the agent says of its own run; nothing is decided by it.
+    Answered {
+        /// Which attempt.
+        attempt: u32,
+        /// Its words and figures.
+        answer: Box<Answer>,
+    },
     /// The tree is being read.
     Sealing,
     /// The tree was read and committed.
@@ -320,6 +328,7 @@ impl Event {
             Self::Returned { .. } => "returned",
             Self::Exec { .. } => "exec",
             Self::ExecEnded { .. } => "exec_ended",
+            Self::Answered { .. } => "answered",
             Self::Sealing => "sealing",
             Self::Sealed { .. } => "sealed",
             Self::Empty => "empty",

@@ -10,6 +10,7 @@
 //! store; nothing here runs a program on a task's tree or opens its git dir as a repository; tokio is
 //! in [`supervisor`] alone.
 
+pub mod answer;
 pub mod cli;
 pub mod client;
 pub mod commands;
@@ -25,6 +26,7 @@ pub mod itself;
 pub mod judging;
 pub mod keyring;
 pub mod lifecycle;
+pub mod model;
 pub mod net;
 pub mod place;
 pub mod protected;
@@ -39,6 +41,7 @@ pub mod supervisor;
 pub mod task;
 pub mod toolchain;
 pub mod trust;
+pub mod version;
 pub mod view;
 pub mod why;
 

@@ -148,6 +148,18 @@ impl Stage {
             Event::Returned { .. } => (self == Self::Waiting, self),
             // Not between a tree that is about to be read and the verdict on it.
             Event::Exec { .. } => (self.rests() || self == Self::Running, self),
+            Event::Answered { .. } => {
+                let ended = matches!(
+                    self,
+                    Self::Waiting
+                        | Self::Failed
+                        | Self::Timeout
+                        | Self::Stopped
+                        | Self::OverLimit
+                        | Self::Lost
+                );
+                (ended, self)
+            }
             Event::Sealing => {
                 let again = self.rests() && !over;
                 let on = matches!(self, Self::Waiting | Self::Sealing | Self::Gating);

@@ -267,6 +267,12 @@ pub struct Spec {
     pub protect: Vec<String>,
     /// Which gates judge, and how.
     pub profile: gates::Profile,
+    /// How the agent's output is read; none for a command that no profile knows.
+    #[serde(default)]
+    pub reading: Option<crate::answer::Reading>,
+    /// Files below the user's HOME that the room gets a copy of, by their path there.
+    #[serde(default)]
+    pub copy: BTreeMap<String, PathBuf>,
     /// Where each setting that widens the room came from, for the evidence.
     pub origins: BTreeMap<String, String>,
 }

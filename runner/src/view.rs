@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use worktrees::Worktree;
 
+use crate::answer::Answer;
 use crate::config::quantity;
 use crate::event::{Artifact, Checkout, Event, EvidenceFacts, Record, SealFacts, SetUpFacts};
 use crate::exit::{Exit, Failure};
@@ -64,6 +65,8 @@ pub struct TaskView {
     pub job: Option<String>,
     /// How the last attempt ended.
     pub outcome: Option<sandbox::Outcome>,
+    /// What the agent says of the last attempt.
+    pub answer: Option<Answer>,
     /// What came back without a worktree.
     pub returned: Option<ReturnedView>,
     /// Commands that people run in the room now, by job.
@@ -144,6 +147,7 @@ impl TaskView {
             attempts: 0,
             job: None,
             outcome: None,
+            answer: None,
             returned: None,
             execs: BTreeSet::new(),
             exec_count: 0,
@@ -208,6 +212,7 @@ impl TaskView {
                 self.attempts = *attempt;
                 self.job = Some(job.clone());
                 (self.outcome, self.failure, self.reason) = (None, None, None);
+                self.answer = None;
             }
             Event::Ended {
                 outcome, refused, ..
@@ -229,6 +234,7 @@ impl TaskView {
                 });
             }
             Event::Exec { .. } | Event::ExecEnded { .. } => self.learn_aside(event),
+            Event::Answered { answer, .. } => self.answer = Some((**answer).clone()),
             Event::Sealing => {
                 // Whoever is held still meanwhile goes on afterwards.
                 self.touched = !self.execs.is_empty();
@@ -441,6 +447,7 @@ impl TaskView {
 
     fn agent_object(&self) -> Value {
         let outcome = self.outcome.as_ref();
+        let answer = self.answer.as_ref();
         json!({
             "name": self.spec.agent,
             "outcome": outcome.map(|outcome| cause(&outcome.exit)),
@@ -456,6 +463,12 @@ impl TaskView {
                 | sandbox::Exit::Lost => None,
             }),
             "attempts": self.attempts,
+            "result": answer.and_then(|answer| answer.result.as_ref()),
+            "result_cut": answer.is_some_and(|answer| answer.result_cut),
+            "cost_usd": answer.and_then(|answer| answer.cost_usd),
+            "session": answer.and_then(|answer| answer.session.as_ref()),
+            "input_tokens": answer.and_then(|answer| answer.input_tokens),
+            "output_tokens": answer.and_then(|answer| answer.output_tokens),
         })
     }
 

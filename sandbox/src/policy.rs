@@ -246,6 +246,7 @@ mod tests {
             forbidden: vec!["/usr/share/doc".into()],
             net: Net::None,
             home_bytes: 1,
+            home_files: std::collections::BTreeMap::new(),
             tmp_bytes: 1,
             repo_owner: (1, 1),
         }

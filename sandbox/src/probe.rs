@@ -91,6 +91,7 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
         forbidden: Vec::new(),
         net: Net::None,
         home_bytes: 1 << 20,
+        home_files: std::collections::BTreeMap::new(),
         tmp_bytes: 1 << 20,
         repo_owner: (0, 0),
     };

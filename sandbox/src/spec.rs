@@ -56,6 +56,8 @@ pub struct RoomSpec {
     pub net: Net,
     /// Size of HOME, in bytes.
     pub home_bytes: u64,
+    /// Files that HOME begins with, by their path below it. The jobs' own, like all of HOME.
+    pub home_files: BTreeMap<String, String>,
     /// Size of `/tmp`, in bytes.
     pub tmp_bytes: u64,
     /// Owner (uid, gid) of the repository. A room that root opens runs as this user unless that is root too.

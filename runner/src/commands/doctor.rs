@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use worktrees::Repository;
 
 use crate::cli::Globals;
+use crate::commands::agents::look;
 use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::home::StateRoot;
@@ -373,68 +374,38 @@ fn toolchains() -> Vec<Line> {
 
 /// Named agents that are installed here.
 fn agents() -> Vec<Line> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = |program: &str| {
-        std::env::split_paths(&path)
-            .map(|folder| folder.join(program))
-            .find(|file| file.is_file())
+    let agents = match config::agents_of_the_user() {
+        Ok(agents) => agents,
+        Err(failure) => {
+            let line = Line::new("agents", State::Missing, failure.to_string());
+            return vec![line.fix("mend the line that is named")];
+        }
     };
-    let line = |(name, agent): (String, config::Given<config::Agent>)| {
-        let program = found(agent.value.command.first()?)?;
-        let hands_over = |entry: &config::EnvEntry| match entry {
-            config::EnvEntry::Pass(name) => {
-                std::env::var_os(name).is_some() && config::looks_secret(name)
-            }
-            config::EnvEntry::Set(..) => false,
-        };
-        let key = agent
-            .value
-            .env
-            .iter()
-            .find(|entry| hands_over(&entry.value));
-        let line = Line::new(
-            format!("agent {name}"),
-            State::Good,
-            program.display().to_string(),
-        );
-        let in_view = program.starts_with("/usr") || program.starts_with("/bin");
-        Some(match (key, in_view) {
-            (Some(key), true) => Line {
-                detail: format!("{}, signs in with {}", line.detail, key.value.name()),
-                ..line
-            },
-            (Some(_), false) => Line {
-                state: State::Warn,
-                ..line
-            }
-            .fix("it is installed where no room sees it: add --ro with the folder that holds it"),
-            (None, _) => {
-                let names: Vec<&str> = agent
-                    .value
-                    .env
-                    .iter()
-                    .map(|entry| entry.value.name())
-                    .collect();
-                let secrets: Vec<&str> = names
-                    .into_iter()
-                    .filter(|name| config::looks_secret(name))
-                    .collect();
-                let state = agent.value.state.join(", ");
-                Line {
-                    state: State::Warn,
-                    ..line
-                }
-                .fix(format!(
-                    "a room does not see its sign-in (~/{state}): set {}, and give --net host",
-                    secrets.join(" or ")
-                ))
-            }
-        })
-    };
-    config::built_in_agents()
+    let caller = std::env::vars_os().collect();
+    let found = agents
         .into_iter()
-        .filter_map(line)
-        .collect()
+        .map(|(name, agent)| look::one(name, agent, &caller));
+    found.filter_map(|found| of_agent(&found)).collect()
+}
+
+fn of_agent(found: &look::Found) -> Option<Line> {
+    let program = found.program.as_ref()?;
+    let detail = format!("{}, credential: {}", program.display(), found.credential());
+    let name = format!("agent {}", found.name);
+    if found.credential() != "none" {
+        return Some(Line::new(name, State::Good, detail));
+    }
+    let variables = found.variables();
+    let fix = if variables.is_empty() {
+        "its profile names no variable with a credential: hand over what it needs with --env"
+            .to_owned()
+    } else {
+        format!(
+            "a room does not see how it is signed in at home: set {}",
+            variables.join(" or ")
+        )
+    };
+    Some(Line::new(name, State::Warn, detail).fix(fix))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! [`crate::lifecycle`], on the supervisor's side of the socket.
 
 pub mod accept;
+pub mod agents;
 pub mod bench;
 pub mod completions;
 pub mod deliver;

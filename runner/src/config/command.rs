@@ -7,7 +7,11 @@ use super::agents::{self, Agent};
 use super::origin::{Given, Origin};
 use super::scene::Scene;
 use super::{branch, file};
+use crate::answer::Reading;
 use crate::exit::{Exit, Failure, OrFail as _};
+
+/// The word of a profile's command in whose place the model's arguments stand.
+const MODEL: &str = "{model}";
 
 /// The agent with its command line.
 pub(super) struct Chosen<'s> {
@@ -15,6 +19,8 @@ pub(super) struct Chosen<'s> {
     pub(super) argv: Vec<OsString>,
     pub(super) profile: Option<&'s Given<Agent>>,
     pub(super) origin: Origin,
+    /// How its output is read.
+    pub(super) reading: Option<Reading>,
 }
 
 impl Scene<'_> {
@@ -37,6 +43,7 @@ impl Scene<'_> {
                 argv,
                 profile,
                 origin: command.origin.clone(),
+                reading: reading(profile),
             });
         }
         let name = name.ok_or_else(|| {
@@ -46,13 +53,16 @@ impl Scene<'_> {
             .advise("airlock run -- sh -c 'echo hello > hello.txt'")
         })?;
         let profile = profile.ok_or_else(|| self.unknown_agent(name))?;
-        let command: Vec<OsString> = profile.value.command.iter().map(OsString::from).collect();
+        let words = profile.value.command.iter();
+        let words = words.filter(|word| *word != MODEL).map(OsString::from);
+        let command: Vec<OsString> = words.collect();
         let argv = self.told(&name.value, &command, Some(attempts))?;
         Ok(Chosen {
             name: name.value.clone(),
             argv,
             profile: Some(profile),
             origin: profile.origin.clone(),
+            reading: reading(Some(profile)),
         })
     }
 
@@ -94,6 +104,11 @@ impl Scene<'_> {
             branch::slug(&name.value)
         ))
     }
+}
+
+fn reading(profile: Option<&Given<Agent>>) -> Option<Reading> {
+    let reading = &profile?.value.reading;
+    (*reading != Reading::default()).then(|| reading.clone())
 }
 
 /// What a command is called when nobody names it.

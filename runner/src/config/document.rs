@@ -85,8 +85,8 @@ pub enum Source {
     User(PathBuf),
     /// `airlock.toml` of the base commit.
     Repository,
-    /// Agent profiles that come with the program.
-    BuiltIn,
+    /// The profile of an agent that comes with the program.
+    BuiltIn(String),
 }
 
 impl Source {
@@ -94,7 +94,7 @@ impl Source {
         match self {
             Self::User(path) => path.display().to_string(),
             Self::Repository => "airlock.toml".to_owned(),
-            Self::BuiltIn => "agents.toml".to_owned(),
+            Self::BuiltIn(agent) => format!("{agent}.toml"),
         }
     }
 }
@@ -154,7 +154,9 @@ impl<'t> Document<'t> {
                 line,
             },
             Source::Repository => Origin::Repository { line },
-            Source::BuiltIn => Origin::Default,
+            Source::BuiltIn(agent) => Origin::BuiltIn {
+                agent: agent.clone(),
+            },
         }
     }
 }
@@ -216,6 +218,35 @@ impl<'d> Section<'d> {
             path,
             table,
         })
+    }
+
+    /// Whether a key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// Whose file this is.
+    pub fn source(&self) -> &'d Source {
+        &self.document.source
+    }
+
+    /// The tables of a list, as of `[[key]]`.
+    pub fn sections(&self, key: &str) -> Result<Vec<Self>, ConfigError> {
+        let Some(value) = self.find(key) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Array(items) = value.get_ref() else {
+            return Err(self.wrong(key, value, value.get_ref(), "a list of sections"));
+        };
+        let section = |item: &'d Spanned<DeValue<'d>>| match item.get_ref() {
+            DeValue::Table(table) => Ok(Self {
+                document: self.document,
+                path: self.full(key),
+                table: Some(table),
+            }),
+            other => Err(self.wrong(key, item, other, "a section")),
+        };
+        items.iter().map(section).collect()
     }
 
     /// A text.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gates::Gate;
 
-use super::agents::Agent;
+use super::agents::{self, Agent};
 use super::document::{ConfigError, Document, Section, Source};
 use super::environment::EnvEntry;
 use super::origin::Given;
@@ -33,7 +33,8 @@ pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes,
     wishes.setup = SetupWishes::read(&root.section("setup")?)?;
     let agents = root.section("agent")?;
     for name in agents.keys() {
-        let agent = Agent::read(&agents.section(&name)?)?;
+        let base = base_of(document.source(), &name);
+        let agent = Agent::read(&agents.section(&name)?, base.as_ref())?;
         wishes
             .agents
             .insert(name.clone(), Given::new(agent, agents.origin(&name)));
@@ -48,6 +49,15 @@ pub fn read(source: Source, bytes: &[u8], home: Option<&Path>) -> Result<Wishes,
     wishes.into = merge.read("into", |name| branch::check(name).map(|()| name.to_owned()))?;
     wishes.style = merge.read("style", words::style)?;
     Ok(wishes)
+}
+
+/// What a profile changes: the user's own that of the same name, if one comes with the program. A
+/// repository's stands for itself, so that it never inherits which credential goes where.
+fn base_of(source: &Source, name: &str) -> Option<Agent> {
+    match source {
+        Source::User(_) => agents::built_in().remove(name).map(|agent| agent.value),
+        Source::Repository | Source::BuiltIn(_) => None,
+    }
 }
 
 fn task(section: &Section<'_>, wishes: &mut Wishes, source: &Source) -> Result<(), ConfigError> {

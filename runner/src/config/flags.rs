@@ -24,7 +24,7 @@ pub struct Flags {
     /// The task's id; made up when not given
     #[arg(long, value_name = "ID", value_parser = task_id)]
     pub task: Option<TaskId>,
-    /// An agent that is known by name: claude, codex, opencode, mini, gemini, aider, or your own
+    /// An agent that is known by name: claude, codex, gemini … (`airlock agents` lists them), or your own
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
     /// What the agent is told

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 
 use worktrees::{Oid, Repository};
 
+use super::agents::{self, Agent};
 use super::document::Source;
 use super::file;
 use super::origin::Given;
@@ -66,6 +67,14 @@ pub fn files(repository: &Repository, base: Oid) -> Result<Files, Failure> {
         user: user_file(&caller)?,
         repository: repository_file(repository, base, &caller)?,
     })
+}
+
+/// The agents that the user can name anywhere: those that come with the program, with what the
+/// user's own file changes, and the user's own.
+pub fn agents_of_the_user() -> Result<BTreeMap<String, Given<Agent>>, Failure> {
+    let mut agents = agents::built_in();
+    agents.extend(user_file(&std::env::vars_os().collect())?.agents);
+    Ok(agents)
 }
 
 /// All places of one task.

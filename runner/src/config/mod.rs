@@ -39,19 +39,23 @@ mod widening;
 mod wishes;
 pub mod words;
 
-pub use agents::{Agent, PROMPT_FILE, built_in as built_in_agents};
 pub use credentials::{keys, place as key_place};
+pub use agents::{
+    Agent, CopyError, Endpoint, Key, PROMPT_FILE, STAND_IN, built_in as built_in_agents,
+    fit_to_copy, told,
+};
 pub use document::{ConfigError, Source};
 pub use environment::{EnvEntry, EnvError, looks_secret};
 pub use file::{
     attempts, files_problem, memory, note_file, pids_problem, read as read_file, set as set_gate,
 };
 pub use flags::{Flags, text_of};
-pub use layers::{Files, files};
+pub use layers::{Files, agents_of_the_user, files};
 pub use nearest::nearest;
 pub use origin::{Given, Origin};
 pub use places::own_folder;
 pub use profile::profile;
+pub use program::find as find_program;
 pub use quantity::duration;
 pub use resolve::{Request, resolve};
 pub use toolchains::{Choice, ToolWord, here as toolchains_here};

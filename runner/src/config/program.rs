@@ -275,6 +275,19 @@ fn first_in(folders: &[PathBuf], name: &OsStr) -> Option<PathBuf> {
         .find_map(|folder| Some(folder.join(name)).filter(|path| executable(path)))
 }
 
+/// Whether somebody has the program of a command: the caller, or every room. A path counts as there.
+pub(super) fn is_there(word: &OsStr, caller: &BTreeMap<OsString, OsString>) -> bool {
+    word.as_bytes().contains(&b'/') || find(word, caller).is_some()
+}
+
+/// The program that a name stands for: the caller's, else the one of every room.
+pub fn find(name: &OsStr, caller: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+    let search = caller.get(OsStr::new("PATH"));
+    let search: Vec<PathBuf> =
+        search.map_or_else(Vec::new, |path| std::env::split_paths(path).collect());
+    first_in(&search, name).or_else(|| of_every_room(name))
+}
+
 /// What a name means in a room that shows nothing more.
 fn of_every_room(name: &OsStr) -> Option<PathBuf> {
     first_in(&usual_search(), name)

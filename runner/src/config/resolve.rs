@@ -177,6 +177,18 @@ mod tests {
             world
         }
 
+        /// A program on the caller's search path.
+        fn install(&mut self, name: &str) {
+            use std::os::unix::fs::PermissionsExt as _;
+            let folder = fs::canonicalize(self.folder.path()).unwrap().join("bin");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(name), "#!/bin/sh\n").unwrap();
+            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            self.host
+                .caller
+                .insert("PATH".into(), folder.into_os_string());
+        }
+
         fn repo(&self) -> PathBuf {
             fs::canonicalize(self.folder.path()).unwrap().join("repo")
         }
@@ -309,14 +321,16 @@ mod tests {
     #[test]
     fn agents_get_their_prompt_and_what_they_sign_in_with() {
         let config = "[agent.bot]\ncommand = [\"bot\", \"{prompt}\"]\nenv = [\"MY_TOKEN\", \"MODE=fast\", \"ABSENT\"]\n";
-        let world = World::new("", config);
+        let mut world = World::new("", config);
+        world.install("bot");
         let flags = || Flags {
             agent: Some("bot".to_owned()),
             prompt: Some("do it".to_owned()),
             ..Flags::default()
         };
         let (spec, secrets) = world.resolve(flags(), None).unwrap();
-        assert_eq!(spec.argv, ["bot", "do it"].map(OsString::from));
+        let bot = world.repo().with_file_name("bin").join("bot");
+        assert_eq!(spec.argv, [bot.into_os_string(), "do it".into()]);
         assert_eq!(spec.goal.as_deref(), Some("do it"));
         assert_eq!(
             (spec.pass_env.as_slice(), secrets.env["MY_TOKEN"].as_str()),
@@ -344,6 +358,25 @@ mod tests {
             )
             .unwrap_err();
         assert!(unknown.what.contains("did you mean \"bot\"?"), "{unknown}");
+        let absent = world
+            .resolve(
+                Flags {
+                    agent: Some("codex".to_owned()),
+                    ..flags()
+                },
+                None,
+            )
+            .unwrap_err();
+        assert!(
+            absent.what.contains("agent codex is not installed"),
+            "{absent}"
+        );
+        assert!(
+            absent
+                .next
+                .unwrap()
+                .contains("npm install -g @openai/codex")
+        );
         let silent = world
             .resolve(
                 Flags {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sandbox::egress::Credential;
 
-use super::agents::Agent;
+use super::agents::{self, Agent};
 use super::binds::{Forbidden, not_led_out};
 use super::command::Chosen;
 use super::credentials;
@@ -14,7 +14,7 @@ use super::defaults::BOUNDS;
 use super::environment::{EnvEntry, Environment};
 use super::origin::{Given, Origin};
 use super::places;
-use super::program::Programs;
+use super::program::{self, Programs};
 use super::scene::Scene;
 use super::wishes::Limits;
 use crate::exit::{Exit, Failure, OrFail as _};
@@ -107,11 +107,13 @@ impl Scene<'_> {
         &self,
         profile: Option<&Given<Agent>>,
     ) -> Result<Environment, Failure> {
-        let of_agent = profile
-            .into_iter()
-            .flat_map(|profile| profile.value.env.iter());
+        let mut entries: Vec<Given<EnvEntry>> = Vec::new();
+        if let Some(profile) = profile {
+            entries.extend(profile.value.handed_over(&profile.origin));
+            entries.extend(profile.value.env.iter().cloned());
+        }
         let of_places = self.layers.lists(|wishes| &wishes.env);
-        let entries: Vec<Given<EnvEntry>> = of_agent.chain(of_places).cloned().collect();
+        entries.extend(of_places.into_iter().cloned());
         Environment::gather(&entries, &self.host.caller).or_fail(Exit::Usage)
     }
 
@@ -159,6 +161,53 @@ impl Scene<'_> {
             readable.collect::<Result<Bound, Failure>>()?,
             writable.collect::<Result<Bound, Failure>>()?,
         ))
+    }
+
+    /// Files below the user's home that the room begins with, where there are any.
+    pub(super) fn copies(
+        &self,
+        profile: Option<&Given<Agent>>,
+    ) -> Result<Vec<(String, PathBuf, Origin)>, Failure> {
+        let Some(home) = places::home(&self.host.caller) else {
+            return Ok(Vec::new());
+        };
+        let mut copies = Vec::new();
+        for name in profile.iter().flat_map(|profile| &profile.value.copy) {
+            let path = home.join(&name.value);
+            let advice = "leave it out with `copy = []` in the agent's section of config.toml";
+            let there = agents::fit_to_copy(&path).or_fail(Exit::Usage);
+            if there.map_err(|failure| failure.advise(advice))?.is_some() {
+                copies.push((name.value.clone(), path, name.origin.clone()));
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Refuses an agent whose program nobody could find, before anything is made.
+    pub(super) fn is_installed(
+        &self,
+        chosen: &Chosen<'_>,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let by_name = self.layers.pick(|wishes| wishes.command.as_ref()).is_none();
+        let theirs = matches!(chosen.origin, Origin::Repository { .. });
+        let (Some(profile), Some(word)) = (chosen.profile, chosen.argv.first()) else {
+            return Ok(());
+        };
+        let elsewhere = environment.origins.contains_key("PATH");
+        if !by_name || theirs || elsewhere || program::is_there(word, &self.host.caller) {
+            return Ok(());
+        }
+        let what = format!(
+            "agent {} is not installed: no program {} on your PATH",
+            chosen.name,
+            word.to_string_lossy()
+        );
+        let advice = match &profile.value.install {
+            Some(install) => format!("install it: {install}"),
+            None => "install it, or name its program by an absolute path in config.toml".to_owned(),
+        };
+        Err(Failure::usage(what).advise(format!("{advice}; `airlock agents` says what is there")))
     }
 
     /// Lets the room show what the chosen program needs, and starts it by the name that it has there.

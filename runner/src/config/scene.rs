@@ -40,6 +40,12 @@ impl Scene<'_> {
         let net = self.net();
         let (credentials, keys) = self.credentials(&net.value)?;
         let mut environment = self.environment(chosen.profile)?;
+        self.is_installed(&chosen, &environment)?;
+        let copies = if isolation.value.confined() {
+            self.copies(chosen.profile)?
+        } else {
+            Vec::new()
+        };
         let (mut ro, rw) = self.binds()?;
         if isolation.value.confined() {
             self.show_program(&mut chosen, &mut environment, (&mut ro, &rw));
@@ -49,6 +55,9 @@ impl Scene<'_> {
         let setup = self.setup(&base, isolation.value, &toolchains)?;
         let landing = self.landing(isolation.value)?;
         let mut origins = self.origins(&chosen, &environment);
+        let copied = copies.iter();
+        origins
+            .extend(copied.map(|(name, _, origin)| (format!("copy {name}"), origin.to_string())));
         for (kind, paths) in [("ro", &ro), ("rw", &rw)] {
             let shown = paths
                 .iter()
@@ -94,6 +103,11 @@ impl Scene<'_> {
                 .collect(),
             protect: self.protected(),
             profile: profile(&layers.stronger(), layers.user, layers.repository),
+            reading: chosen.reading,
+            copy: copies
+                .into_iter()
+                .map(|(name, path, _)| (name, path))
+                .collect(),
             origins,
             task,
         };

@@ -108,6 +108,12 @@ pub fn asks(repository: &Wishes) -> Vec<Ask> {
         let command =
             serde_json::to_string(&agent.value.command).expect("texts always have a JSON form");
         asks.push(Ask::new(&format!("agent.{name}.command"), command));
+        for domain in &agent.value.domains {
+            asks.push(Ask::new(
+                &format!("agent.{name}.domains"),
+                domain.value.clone(),
+            ));
+        }
         let env = agent.value.env.iter();
         asks.extend(env.map(|entry| Ask::new(&format!("agent.{name}.env"), shown(&entry.value))));
     }

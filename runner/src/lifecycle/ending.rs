@@ -7,6 +7,7 @@ use super::Life;
 use super::room::feedback_name;
 use crate::config::quantity;
 use crate::durable;
+use crate::answer::Answer;
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 
@@ -22,8 +23,9 @@ impl Life<'_> {
             outcome,
             refused,
         };
+        let answered = self.answered(attempt);
         let sealing = delivers.then_some(Event::Sealing);
-        self.record(std::iter::once(ended).chain(sealing).collect())?;
+        self.record([ended].into_iter().chain(answered).chain(sealing).collect())?;
         let Some(cause) = cause else { return Ok(()) };
         let text = format!(
             "Your last attempt was ended before you were done: {cause}.\n\
@@ -31,6 +33,15 @@ impl Life<'_> {
         );
         let file = self.folder().feedback().join(feedback_name(attempt));
         durable::replace(&file, text.as_bytes(), 0o644).or_fail(Exit::Internal)
+    }
+
+    /// What the agent says of its run. A log that cannot be read says nothing; the work is worth no less for it.
+    fn answered(&self, attempt: u32) -> Option<Event> {
+        let reading = self.view.spec.reading.as_ref()?;
+        let log = self.folder().log(self.view.job.as_deref()?);
+        let answer = Answer::of_log(&log, reading).unwrap_or_default();
+        let answer = Box::new(answer);
+        (!answer.is_empty()).then_some(Event::Answered { attempt, answer })
     }
 
     fn limit_that_ended(&self, exit: &JobExit) -> Option<String> {

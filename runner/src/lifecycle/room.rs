@@ -68,9 +68,20 @@ impl Life<'_> {
                 .collect(),
             net: reach(&spec.net, &folder),
             home_bytes: spec.bounds.home,
+            home_files: self.home_files(),
             tmp_bytes: spec.bounds.tmp,
             repo_owner: repository.owner(),
         })
+    }
+
+    /// What HOME begins with. What is no longer fit to be shown is left out, as if it were not there.
+    fn home_files(&self) -> BTreeMap<String, String> {
+        let files = self.view.spec.copy.iter();
+        let read = |(name, path): (&String, &PathBuf)| {
+            let text = config::fit_to_copy(path).ok().flatten()?;
+            Some((name.clone(), text))
+        };
+        files.filter_map(read).collect()
     }
 
     /// The agent as a job of its room.

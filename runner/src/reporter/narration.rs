@@ -6,6 +6,7 @@ use worktrees::LandStep;
 use super::agent_text::one_line;
 use super::paint::Tone;
 use super::words::{counted, duration, short};
+use crate::answer::Answer;
 use crate::event::{Checkout, Event, EvidenceFacts, SealFacts, SetUpFacts};
 use crate::task::Spec;
 use crate::view::ended;
@@ -62,6 +63,7 @@ pub fn tell(event: &Event) -> Told {
             (Remark, Quiet, text)
         }
         Event::ExecEnded { job, outcome } => (Remark, Quiet, format!("{job} {}", ended(outcome))),
+        Event::Answered { answer, .. } => (Remark, Quiet, agent_said(answer)),
         Event::Sealing => (Begins, Quiet, "reads the tree".to_owned()),
         Event::Sealed { seal } => sealed(seal),
         Event::Empty => (Ends, Doubtful, "nothing was delivered".to_owned()),
@@ -125,6 +127,38 @@ fn asked_for(spec: &Spec) -> String {
         spec.agent,
         short(&spec.base)
     )
+}
+
+fn agent_said(answer: &Answer) -> String {
+    let mut parts = Vec::new();
+    if let Some(cost) = answer.cost_usd {
+        parts.push(format!("it cost ${cost:.4}"));
+    }
+    if let (Some(sent), Some(got)) = (answer.input_tokens, answer.output_tokens) {
+        parts.push(format!("{sent} tokens sent, {got} received"));
+    }
+    if let Some(session) = &answer.session {
+        parts.push(format!("session {session}"));
+    }
+    if let Some(line) = answer
+        .result
+        .as_deref()
+        .and_then(|text| text.lines().next())
+    {
+        parts.push(format!("\"{}\"", beginning(line)));
+    }
+    format!("the agent says: {}", parts.join(" · "))
+}
+
+/// As much of a line as fits on one.
+fn beginning(line: &str) -> String {
+    let mut chars = line.chars();
+    let begun: String = chars.by_ref().take(100).collect();
+    if chars.next().is_some() {
+        begun + "…"
+    } else {
+        begun
+    }
 }
 
 fn agent_ended(outcome: &sandbox::Outcome) -> Words {

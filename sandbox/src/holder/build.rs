@@ -106,6 +106,9 @@ fn private(image: &mut Image, room: &RoomSpec, taken: &Everything) -> Result<(),
         mode: "0700",
     };
     layers::home(image, home, &taken.layers)?;
+    for (name, content) in &room.home_files {
+        begin_with(Path::new(name), content)?;
+    }
     for folder in [
         "/root",
         "/run/lock",
@@ -119,6 +122,20 @@ fn private(image: &mut Image, room: &RoomSpec, taken: &Everything) -> Result<(),
         drop(image.place(Path::new(folder), Kind::Folder)?);
     }
     Ok(())
+}
+
+/// Puts a file into the fresh HOME. Nothing is there yet that could be followed.
+fn begin_with(name: &Path, content: &str) -> Result<(), Fault> {
+    let below = |part| matches!(part, std::path::Component::Normal(_));
+    let path = Path::new(HOME).join(name);
+    let fault = |error| Fault::at("put a file into HOME", &path, error);
+    if !name.components().all(below) || name.as_os_str().is_empty() {
+        return Err(fault(std::io::ErrorKind::InvalidInput.into()));
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(fault)?;
+    }
+    std::fs::write(&path, content).map_err(fault)
 }
 
 /// `/run/airlock`: the git view, feedback and outbox, our own program, the filter.

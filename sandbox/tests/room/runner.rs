@@ -110,6 +110,7 @@ impl Task {
             forbidden: vec![folder.path().to_owned()],
             net: Net::None,
             home_bytes: 64 << 20,
+            home_files: std::collections::BTreeMap::new(),
             tmp_bytes: 64 << 20,
             repo_owner: (0, 0),
         };

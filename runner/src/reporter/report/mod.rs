@@ -11,6 +11,7 @@ use super::narration::set_up;
 use super::paint::{Paint, Tone};
 use super::progress::mark;
 use super::words::{counted, duration, short};
+use crate::answer::Answer;
 use crate::event::{Checkout, SealFacts};
 use crate::stage::Stage;
 use crate::task::Net;
@@ -27,6 +28,9 @@ pub enum Depth {
 
 /// Files, and reasons of one gate, that a closing report lists.
 const FEW: usize = 15;
+
+/// Lines of the agent's last words that a closing report tells.
+const LAST_WORDS: usize = 3;
 
 /// Prints the report of a task as data.
 pub fn print(console: &Console, view: &TaskView, depth: Depth) {
@@ -65,6 +69,9 @@ pub fn lines(view: &TaskView, depth: Depth, command: &str, paint: Paint) -> Vec<
     report.head(view);
     if let Some(goal) = view.spec.goal.as_ref().filter(|_| full) {
         report.section("goal", goal.lines().map(one_line).collect());
+    }
+    if let Some(answer) = &view.answer {
+        report.section("what the agent says of it", said(answer, full));
     }
     report.section("what went wrong", wrong(view));
     if let Some((seal, judgement)) = view.seal.as_ref().zip(view.judgement.as_ref()) {
@@ -175,6 +182,32 @@ fn room(view: &TaskView) -> String {
     } else {
         format!("isolation {}", isolation.as_str())
     }
+}
+
+/// The agent's own words and figures; a person reads them as that.
+fn said(answer: &Answer, full: bool) -> Vec<String> {
+    let mut figures = Vec::new();
+    figures.extend(answer.cost_usd.map(|cost| format!("cost ${cost:.4}")));
+    if let (Some(sent), Some(got)) = (answer.input_tokens, answer.output_tokens) {
+        figures.push(format!("{sent} tokens sent, {got} received"));
+    }
+    figures.extend(
+        answer
+            .session
+            .iter()
+            .map(|id| format!("session {}", one_line(id))),
+    );
+    let words = answer.result.as_deref().unwrap_or_default();
+    let all = words.lines().count();
+    let told = if full { all } else { all.min(LAST_WORDS) };
+    let mut lines: Vec<String> = words.lines().skip(all - told).map(one_line).collect();
+    if answer.result_cut && full {
+        lines.push("… (longer than what is kept)".to_owned());
+    }
+    if !figures.is_empty() {
+        lines.push(figures.join(" · "));
+    }
+    lines
 }
 
 fn wrong(view: &TaskView) -> Vec<String> {

@@ -51,6 +51,8 @@ pub(crate) fn spec() -> Spec {
         allow: Vec::new(),
         protect: Vec::new(),
         profile: gates::Profile::default(),
+        reading: None,
+        copy: BTreeMap::new(),
         origins: BTreeMap::new(),
     }
 }

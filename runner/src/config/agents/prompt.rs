@@ -1,12 +1,6 @@
-//! Agent profiles: how a named agent is started. Those that come with the program are data in
-//! `agents.toml`. Builds command lines; never looks for a program or runs one.
+//! What an agent is told, put where its command has a place for it. Pure.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-
-use super::document::{ConfigError, Document, Section, Source};
-use super::environment::EnvEntry;
-use super::origin::{Given, Origin};
 
 /// Stands for what the agent is told.
 const PROMPT: &str = "{prompt}";
@@ -22,73 +16,9 @@ const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 const FEEDBACK_HINT: &str = "\n\nIf the environment variable AIRLOCK_FEEDBACK names a file, read that \
 file first: it says why your previous delivery was refused and what to do.";
 
-const BUILT_IN: &str = include_str!("agents.toml");
-
-/// How one agent is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
-    /// Program and arguments with placeholders.
-    pub command: Vec<String>,
-    /// Environment.
-    pub env: Vec<Given<EnvEntry>>,
-    /// What it keeps below HOME.
-    pub state: Vec<String>,
-}
-
-impl Agent {
-    /// Reads a `[agent.NAME]` section.
-    pub fn read(section: &Section<'_>) -> Result<Self, ConfigError> {
-        section.only(&["command", "env", "state"])?;
-        let command: Vec<String> = section
-            .texts("command")?
-            .into_iter()
-            .map(|word| word.value)
-            .collect();
-        if command.first().is_none_or(String::is_empty) {
-            return Err(section.bad(
-                "command",
-                &"an agent needs a program, such as [\"my-agent\", \"{prompt}\"]",
-            ));
-        }
-        let env = EnvEntry::list(section, "env")?;
-        let state = section
-            .texts("state")?
-            .into_iter()
-            .map(|path| path.value)
-            .collect();
-        Ok(Self {
-            command,
-            env,
-            state,
-        })
-    }
-}
-
-/// The profiles that come with the program.
-pub fn built_in() -> BTreeMap<String, Given<Agent>> {
-    let document =
-        Document::parse(Source::BuiltIn, BUILT_IN.as_bytes()).expect("a test parses agents.toml");
-    let agents = document
-        .root()
-        .section("agent")
-        .expect("a test reads agents.toml");
-    let read = |name: String| {
-        let section = agents.section(&name).expect("a test reads agents.toml");
-        let mut agent = Agent::read(&section).expect("a test reads agents.toml");
-        let origin = Origin::BuiltIn {
-            agent: name.clone(),
-        };
-        for entry in &mut agent.env {
-            entry.origin = origin.clone();
-        }
-        (name, Given::new(agent, origin))
-    };
-    agents.keys().into_iter().map(read).collect()
-}
-
 /// A prompt that cannot be given to the agent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PromptError {
+pub(crate) enum PromptError {
     /// The command needs one and there is none.
     #[error("the command of agent {0} needs a prompt: give --prompt TEXT or --prompt-file FILE")]
     Missing(String),
@@ -108,7 +38,7 @@ pub(super) enum PromptError {
 }
 
 /// What the agent is told, with the hint for later attempts.
-pub(super) fn prompt_for(prompt: &str, attempts: u32) -> String {
+pub(crate) fn prompt_for(prompt: &str, attempts: u32) -> String {
     if attempts > 1 {
         format!("{prompt}{FEEDBACK_HINT}")
     } else {
@@ -117,7 +47,7 @@ pub(super) fn prompt_for(prompt: &str, attempts: u32) -> String {
 }
 
 /// Whether a command has a place for a prompt.
-pub(super) fn has_place(command: &[OsString]) -> bool {
+pub(crate) fn has_place(command: &[OsString]) -> bool {
     command.iter().any(|word| {
         let word = word.to_string_lossy();
         word.contains(PROMPT) || word.contains(PROMPT_FILE)
@@ -125,7 +55,7 @@ pub(super) fn has_place(command: &[OsString]) -> bool {
 }
 
 /// Puts the prompt into a command.
-pub(super) fn fill(
+pub(crate) fn fill(
     agent: &str,
     command: &[OsString],
     prompt: Option<&str>,
@@ -164,23 +94,6 @@ pub(super) fn fill(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_built_in_agent_has_a_place_for_its_prompt() {
-        let agents = built_in();
-        assert!(agents.len() >= 6);
-        for name in ["claude", "codex", "opencode", "mini", "gemini", "aider"] {
-            assert!(agents.contains_key(name), "{name}");
-        }
-        for (name, agent) in &agents {
-            let command: Vec<OsString> = agent.value.command.iter().map(OsString::from).collect();
-            assert!(has_place(&command), "{name}");
-            assert_eq!(
-                agent.origin.to_string(),
-                format!("the built-in profile of {name}")
-            );
-        }
-    }
 
     #[test]
     fn the_prompt_goes_where_it_belongs() {
