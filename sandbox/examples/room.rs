@@ -53,6 +53,7 @@ fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec, u32)>
         forbidden: vec![folder.clone()],
         net: Net::None,
         home_bytes: 256 << 20,
+        home_files: std::collections::BTreeMap::new(),
         tmp_bytes: 256 << 20,
         repo_owner: (0, 0),
     };

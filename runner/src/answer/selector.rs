@@ -11,7 +11,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// How several matches become one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,8 @@ fn parse(text: &str) -> Option<Selector> {
 fn line(pattern: &str) -> Option<Selector> {
     let (before, after) = pattern.split_once("{}")?;
     let pieces = |text: &str| text.split('*').map(str::to_owned).collect::<Vec<_>>();
-    let good = !after.contains("{}") && !(before.is_empty() && after.is_empty());
+    let all = before.is_empty() && after.is_empty();
+    let good = !all && !after.contains("{}");
     good.then(|| Selector::Line {
         before: pieces(before),
         after: pieces(after),
@@ -140,7 +141,10 @@ impl Selector {
         let holds = |(path, wanted): &(String, String)| {
             at_path(object, path).is_some_and(|found| match found {
                 Value::String(text) => text == wanted,
-                Value::Bool(_) | Value::Number(_) => found.to_string() == *wanted,
+                Value::Bool(yes) => wanted == if *yes { "true" } else { "false" },
+                Value::Number(number) => {
+                    wanted.parse().is_ok_and(|wanted: Number| *number == wanted)
+                }
                 Value::Null | Value::Array(_) | Value::Object(_) => false,
             })
         };

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::agents::{self, Agent};
 use super::origin::{Given, Origin};
+use super::reach::Way;
 use super::scene::Scene;
 use super::{branch, file};
 use crate::answer::Reading;
@@ -24,14 +25,19 @@ pub(super) struct Chosen<'s> {
 }
 
 impl Scene<'_> {
+    /// The profile of the named agent: the user's, the repository's, the one that comes with the program.
+    pub(super) fn named_profile(&self) -> Option<&Given<Agent>> {
+        let layers = &self.layers;
+        let name = layers.pick(|wishes| wishes.agent.as_ref())?;
+        let of_files = layers.pick(|wishes| wishes.agents.get(&name.value));
+        of_files.or_else(|| self.built_in.get(&name.value))
+    }
+
     /// The command of the command line, or that of the named agent.
-    pub(super) fn agent(&self, attempts: u32) -> Result<Chosen<'_>, Failure> {
+    pub(super) fn agent(&self, attempts: u32, way: &Way<'_>) -> Result<Chosen<'_>, Failure> {
         let layers = &self.layers;
         let name = layers.pick(|wishes| wishes.agent.as_ref());
-        let profile = name.and_then(|name| {
-            let of_files = layers.pick(|wishes| wishes.agents.get(&name.value));
-            of_files.or_else(|| self.built_in.get(&name.value))
-        });
+        let profile = self.named_profile();
         if let Some(command) = layers.pick(|wishes| wishes.command.as_ref()) {
             let name = match name {
                 Some(name) => name.value.clone(),
@@ -53,9 +59,16 @@ impl Scene<'_> {
             .advise("airlock run -- sh -c 'echo hello > hello.txt'")
         })?;
         let profile = profile.ok_or_else(|| self.unknown_agent(name))?;
+        let of_model = match way {
+            Way::Local(local) => local.arguments(),
+            Way::Direct | Way::Shut => Vec::new(),
+        };
         let words = profile.value.command.iter();
-        let words = words.filter(|word| *word != MODEL).map(OsString::from);
-        let command: Vec<OsString> = words.collect();
+        let words = words.flat_map(|word| match word.as_str() {
+            MODEL => of_model.clone(),
+            _ => vec![word.clone()],
+        });
+        let command: Vec<OsString> = words.map(OsString::from).collect();
         let argv = self.told(&name.value, &command, Some(attempts))?;
         Ok(Chosen {
             name: name.value.clone(),

@@ -238,13 +238,15 @@ impl<'d> Section<'d> {
         let DeValue::Array(items) = value.get_ref() else {
             return Err(self.wrong(key, value, value.get_ref(), "a list of sections"));
         };
-        let section = |item: &'d Spanned<DeValue<'d>>| match item.get_ref() {
-            DeValue::Table(table) => Ok(Self {
+        let section = |item: &'d Spanned<DeValue<'d>>| {
+            let DeValue::Table(table) = item.get_ref() else {
+                return Err(self.wrong(key, item, item.get_ref(), "a section"));
+            };
+            Ok(Self {
                 document: self.document,
                 path: self.full(key),
                 table: Some(table),
-            }),
-            other => Err(self.wrong(key, item, other, "a section")),
+            })
         };
         items.iter().map(section).collect()
     }

@@ -27,6 +27,9 @@ pub struct Flags {
     /// An agent that is known by name: claude, codex, gemini … (`airlock agents` lists them), or your own
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Where the agent's model is, in place of its usual service: https://HOST, or http://localhost:PORT
+    #[arg(long, value_name = "URL")]
+    pub model_url: Option<String>,
     /// What the agent is told
     #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
     pub prompt: Option<String>,
@@ -171,6 +174,7 @@ impl Flags {
             task: given(self.task.as_ref(), "--task"),
             prompt,
             agent: given(self.agent.as_ref(), "--agent"),
+            model_url: given(self.model_url.as_ref(), "--model-url"),
             command: given(command, "the command line"),
             base: given(self.base.as_ref(), "--base"),
             into: given(self.into.as_ref(), "--into"),

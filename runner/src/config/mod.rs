@@ -30,6 +30,7 @@ mod profile;
 mod program;
 mod protect;
 pub mod quantity;
+mod reach;
 mod resolve;
 mod room;
 mod scene;
@@ -39,11 +40,11 @@ mod widening;
 mod wishes;
 pub mod words;
 
-pub use credentials::{keys, place as key_place};
 pub use agents::{
     Agent, CopyError, Endpoint, Key, PROMPT_FILE, STAND_IN, built_in as built_in_agents,
     fit_to_copy, told,
 };
+pub use credentials::{keys, place as key_place};
 pub use document::{ConfigError, Source};
 pub use environment::{EnvEntry, EnvError, looks_secret};
 pub use file::{

@@ -11,10 +11,11 @@ use super::binds::{Forbidden, not_led_out};
 use super::command::Chosen;
 use super::credentials;
 use super::defaults::BOUNDS;
-use super::environment::{EnvEntry, Environment};
+use super::environment::Environment;
 use super::origin::{Given, Origin};
 use super::places;
 use super::program::{self, Programs};
+use super::reach::Way;
 use super::scene::Scene;
 use super::wishes::Limits;
 use crate::exit::{Exit, Failure, OrFail as _};
@@ -34,20 +35,20 @@ impl Scene<'_> {
             .unwrap_or_else(|| Given::default(Isolation::Sandbox))
     }
 
-    /// A task's own word; else the user's, narrowed by the repository's.
-    pub(super) fn net(&self) -> Given<Net> {
+    /// What somebody says: a task's own word; else the user's, narrowed by the repository's.
+    pub(super) fn said_net(&self) -> Option<Given<Net>> {
         let mut stronger = self.layers.stronger().into_iter();
         if let Some(own) = stronger.find_map(|wishes| wishes.net.clone()) {
-            return own;
+            return Some(own);
         }
         match (&self.layers.user.net, &self.layers.repository.net) {
             (Some(user), Some(repository)) => {
                 let both = user.value.narrowed_by(&repository.value);
                 let decides = if both == user.value { user } else { repository };
-                Given::new(both, decides.origin.clone())
+                Some(Given::new(both, decides.origin.clone()))
             }
-            (Some(one), None) | (None, Some(one)) => one.clone(),
-            (None, None) => Given::default(Net::None),
+            (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+            (None, None) => None,
         }
     }
 
@@ -55,6 +56,7 @@ impl Scene<'_> {
     pub(super) fn credentials(
         &self,
         net: &Net,
+        way: &Way<'_>,
     ) -> Result<(Vec<Credential>, BTreeMap<String, Key>), Failure> {
         let isolation = self.isolation();
         if net.policy().is_some() && !isolation.value.confined() {
@@ -64,7 +66,7 @@ impl Scene<'_> {
             );
             return Err(Failure::usage(what).advise("say --net host, or use --isolation sandbox"));
         }
-        let named = credentials::named(net.policy(), &self.layers.user.credentials)?;
+        let named = credentials::named(net.policy(), &self.known_credentials(way))?;
         let keys = credentials::keys(&named, &self.host.caller)?;
         match named
             .iter()
@@ -106,12 +108,9 @@ impl Scene<'_> {
     pub(super) fn environment(
         &self,
         profile: Option<&Given<Agent>>,
+        way: &Way<'_>,
     ) -> Result<Environment, Failure> {
-        let mut entries: Vec<Given<EnvEntry>> = Vec::new();
-        if let Some(profile) = profile {
-            entries.extend(profile.value.handed_over(&profile.origin));
-            entries.extend(profile.value.env.iter().cloned());
-        }
+        let mut entries = profile.map_or_else(Vec::new, |profile| self.of_profile(way, profile));
         let of_places = self.layers.lists(|wishes| &wishes.env);
         entries.extend(of_places.into_iter().cloned());
         Environment::gather(&entries, &self.host.caller).or_fail(Exit::Usage)

@@ -9,10 +9,10 @@ use super::command::Chosen;
 use super::defaults::BRANCH;
 use super::environment::Environment;
 use super::layers::Layers;
-use super::origin::Given;
+use super::origin::{Given, Origin};
 use super::resolve::Host;
 use super::room::Bound;
-use super::{branch, profile, protect};
+use super::{branch, key_place, profile, protect};
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::task::{Cleanup, Secrets, Spec, TaskId};
 
@@ -35,11 +35,13 @@ impl Scene<'_> {
         let attempts = layers
             .pick(|wishes| wishes.attempts.as_ref())
             .map_or(1, |attempts| attempts.value);
-        let mut chosen = self.agent(attempts)?;
         let isolation = self.isolation();
-        let net = self.net();
-        let (credentials, keys) = self.credentials(&net.value)?;
-        let mut environment = self.environment(chosen.profile)?;
+        let agent = self.named_profile();
+        let way = self.way(agent, isolation.value)?;
+        let mut chosen = self.agent(attempts, &way)?;
+        let net = self.reach(&way, agent, isolation.value)?;
+        let (credentials, keys) = self.credentials(&net.value, &way)?;
+        let mut environment = self.environment(agent, &way)?;
         self.is_installed(&chosen, &environment)?;
         let copies = if isolation.value.confined() {
             self.copies(chosen.profile)?
@@ -54,7 +56,13 @@ impl Scene<'_> {
         let toolchains = self.add_toolchains(&base, room, &mut environment, (&mut ro, &rw))?;
         let setup = self.setup(&base, isolation.value, &toolchains)?;
         let landing = self.landing(isolation.value)?;
-        let mut origins = self.origins(&chosen, &environment);
+        let mut origins = self.origins(&chosen, &environment, &net.origin);
+        let named = credentials.iter().map(|credential| {
+            let place = key_place(credential);
+            let kept = format!("{place}, for {} only", credential.upstream);
+            (format!("credential {}", credential.name), kept)
+        });
+        origins.extend(named);
         let copied = copies.iter();
         origins
             .extend(copied.map(|(name, _, origin)| (format!("copy {name}"), origin.to_string())));
@@ -151,11 +159,16 @@ impl Scene<'_> {
     }
 
     /// Where each setting that matters for trust came from.
-    fn origins(&self, chosen: &Chosen<'_>, environment: &Environment) -> BTreeMap<String, String> {
+    fn origins(
+        &self,
+        chosen: &Chosen<'_>,
+        environment: &Environment,
+        net: &Origin,
+    ) -> BTreeMap<String, String> {
         let mut origins = BTreeMap::from([
             ("command".to_owned(), chosen.origin.to_string()),
             ("isolation".to_owned(), self.isolation().origin.to_string()),
-            ("net".to_owned(), self.net().origin.to_string()),
+            ("net".to_owned(), net.to_string()),
         ]);
         if let Some(unconfined) = self.layers.pick(|wishes| wishes.allow_unconfined.as_ref()) {
             origins.insert("allow_unconfined".to_owned(), unconfined.origin.to_string());

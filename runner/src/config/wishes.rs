@@ -26,6 +26,8 @@ pub struct Wishes {
     pub prompt: Option<Given<String>>,
     /// Name of the agent.
     pub agent: Option<Given<String>>,
+    /// Where the agent's model is, in place of the profile's.
+    pub model_url: Option<Given<String>>,
     /// The command to run in place of a profile's.
     pub command: Option<Given<Vec<OsString>>>,
     /// Agent profiles by name.

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions. Pure.
+//! Chat Completions as `OpenAI` speaks them. Pure.
 
 use serde_json::{Value, json};
 

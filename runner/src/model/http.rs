@@ -8,6 +8,8 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
 
+use serde_json::Value;
+
 use super::Reply;
 
 /// Bytes of a request's head.
@@ -151,17 +153,13 @@ where
     let (kind, text) = match reply {
         Reply::One(value) => ("application/json", value.to_string()),
         Reply::Events { events, end } => {
-            let mut text = String::new();
-            for (name, data) in events {
-                if let Some(name) = name {
-                    text += &format!("event: {name}\n");
-                }
-                text += &format!("data: {data}\n\n");
-            }
-            if let Some(end) = end {
-                text += &format!("data: {end}\n\n");
-            }
-            ("text/event-stream", text)
+            let event = |(name, data): &(Option<&str>, Value)| {
+                let name = name.map_or_else(String::new, |name| format!("event: {name}\n"));
+                format!("{name}data: {data}\n\n")
+            };
+            let end = end.map(|end| format!("data: {end}\n\n"));
+            let pieces: Vec<String> = events.iter().map(event).chain(end).collect();
+            ("text/event-stream", pieces.concat())
         }
     };
     let length = text.len();

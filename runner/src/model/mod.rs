@@ -1,5 +1,5 @@
 //! A model that follows a script: agents speak to it as to a real one, without a key or a network.
-//! It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini, streamed or
+//! It speaks `anthropic-messages`, `openai-chat`, `openai-responses` and `gemini`, streamed or
 //! not, and asks the agent to do one step after the other with whatever tool of the agent's own fits.
 //!
 //! It keeps no state about a conversation: the step is the number of tool results in the request.
@@ -26,9 +26,9 @@ pub use server::{Heard, Served, serve};
 pub enum Dialect {
     /// Anthropic Messages.
     AnthropicMessages,
-    /// OpenAI Chat Completions.
+    /// Chat Completions of `OpenAI`.
     OpenAiChat,
-    /// OpenAI Responses.
+    /// Responses of `OpenAI`.
     OpenAiResponses,
     /// Google's `generateContent`.
     Gemini,

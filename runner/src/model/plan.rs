@@ -126,7 +126,8 @@ fn write(tools: &[Tool], path: &str, content: &str) -> Option<Move> {
 }
 
 fn patch(tools: &[Tool], name: &str, content: &str) -> Option<Move> {
-    let lines: String = content.lines().map(|line| format!("+{line}\n")).collect();
+    let lines: Vec<String> = content.lines().map(|line| format!("+{line}\n")).collect();
+    let lines = lines.concat();
     let patch = format!("*** Begin Patch\n*** Add File: {name}\n{lines}*** End Patch");
     if let Some(tool) = named(tools, &[PATCHER]) {
         let field = fields(tool).keys().next().cloned();

@@ -1,4 +1,4 @@
-//! OpenAI Responses. Pure.
+//! Responses as `OpenAI` speaks them. Pure.
 
 use serde_json::{Value, json};
 

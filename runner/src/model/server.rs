@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::BufReader;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use super::http::{self, Request};
 use super::{Dialect, Reply, Script};
@@ -107,13 +108,20 @@ pub fn serve(script: Script) -> io::Result<Served> {
 }
 
 async fn accept(listener: TcpListener, script: Arc<Script>, tell: Sender<Heard>) {
-    // A host without descriptors ends the test rather than spinning.
-    while let Ok((stream, _)) = listener.accept().await {
-        let (script, tell) = (Arc::clone(&script), tell.clone());
-        tokio::spawn(async move {
-            // A client that goes away in the middle of a word is nobody's failure.
-            converse(stream, &script, &tell).await.ok();
-        });
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // A host without descriptors ends the test rather than spinning.
+                let Ok((stream, _)) = accepted else { return };
+                let (script, tell) = (Arc::clone(&script), tell.clone());
+                clients.spawn(async move {
+                    // A client that goes away in the middle of a word is nobody's failure.
+                    converse(stream, &script, &tell).await.ok();
+                });
+            }
+            Some(_) = clients.join_next() => {}
+        }
     }
 }
 

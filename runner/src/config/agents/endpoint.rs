@@ -121,6 +121,12 @@ fn read(section: &Section<'_>) -> Result<Endpoint, ConfigError> {
     })
 }
 
+/// The URL of a service without what profiles write behind `{base}` themselves.
+pub fn without_version(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix("/v1").unwrap_or(url)
+}
+
 fn is_url(text: &str) -> bool {
     text.starts_with("https://") || text.starts_with("http://")
 }
@@ -175,9 +181,7 @@ impl Endpoint {
         let url = named
             .filter(|url| is_url(url))
             .or(self.upstream.as_deref())?;
-        // Where agents are told `…/v1`, profiles write `{base}/v1`.
-        let url = url.trim_end_matches('/');
-        Some(url.strip_suffix("/v1").unwrap_or(url).to_owned())
+        Some(without_version(url).to_owned())
     }
 
     /// Arguments for the room.

@@ -28,7 +28,7 @@ use crate::answer::{Reading, Selector};
 use crate::version::Version;
 
 pub use copy::{CopyError, fit_to_copy};
-pub use endpoint::{Endpoint, Key, STAND_IN, told};
+pub use endpoint::{Endpoint, Key, STAND_IN, told, without_version};
 pub use prompt::PROMPT_FILE;
 pub(super) use prompt::{fill, has_place, prompt_for};
 
