@@ -273,6 +273,9 @@ pub struct Spec {
     /// Files below the user's HOME that the room gets a copy of, by their path there.
     #[serde(default)]
     pub copy: BTreeMap<String, PathBuf>,
+    /// Files that HOME begins with, by their path there.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
     /// Where each setting that widens the room came from, for the evidence.
     pub origins: BTreeMap<String, String>,
 }

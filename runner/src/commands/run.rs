@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::place::{Place, here};
 use crate::reporter::Console;
 use crate::supervisor::wire::Order;
+use crate::task::Spec;
 
 /// Run a task: worktree, room, agent, seal, gates, evidence, and landing with --merge.
 #[derive(Debug, clap::Args)]
@@ -47,6 +48,29 @@ A credential stays outside of the room; in your own config.toml:
   header = \"x-api-key\"                 # else authorization, with prefix = \"Bearer \"
   paths = [\"/v1/\"]                     # what it is for; methods are GET and POST unless named";
 
+/// Says what of the host's network the room reaches, and by whose word.
+fn tell_reach(console: &Console, spec: &Spec) {
+    let Some(policy) = spec.net.policy().filter(|_| spec.isolation.confined()) else {
+        return;
+    };
+    let said = spec.origins.get("net").map_or("", String::as_str);
+    console.talk(&format!("the room reaches {policy} ({said})"));
+    for credential in &spec.credentials {
+        console.talk(&format!(
+            "{}.airlock is {}, signed in with {}, which stays outside",
+            credential.name,
+            credential.upstream,
+            config::key_place(credential)
+        ));
+    }
+    if spec.credentials.is_empty() && said.starts_with("the built-in profile") {
+        console.warn(&format!(
+            "no credential for {} was found that could stay outside; `airlock agents` says what is looked for",
+            spec.agent
+        ));
+    }
+}
+
 /// Runs it.
 pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
     let place = Place::find(globals)?;
@@ -64,6 +88,7 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fai
             spec.isolation.as_str()
         ));
     }
+    tell_reach(console, &spec);
     let task = spec.task.clone();
     let order = Order::Run {
         spec: Box::new(spec),

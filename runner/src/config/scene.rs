@@ -112,6 +112,7 @@ impl Scene<'_> {
             protect: self.protected(),
             profile: profile(&layers.stronger(), layers.user, layers.repository),
             reading: chosen.reading,
+            files: agent.map_or_else(BTreeMap::new, |agent| agent.value.files.clone()),
             copy: copies
                 .into_iter()
                 .map(|(name, path, _)| (name, path))

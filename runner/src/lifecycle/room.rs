@@ -81,7 +81,8 @@ impl Life<'_> {
             let text = config::fit_to_copy(path).ok().flatten()?;
             Some((name.clone(), text))
         };
-        files.filter_map(read).collect()
+        let written = self.view.spec.files.clone();
+        written.into_iter().chain(files.filter_map(read)).collect()
     }
 
     /// The agent as a job of its room.

@@ -22,6 +22,7 @@ pub(super) fn read(request: &Value) -> Asked {
         stream: request["stream"] == true,
         model: request["model"].as_str().unwrap_or("scripted").to_owned(),
         said: said.collect::<Vec<_>>().join("\n"),
+        form: None,
     }
 }
 

@@ -29,6 +29,9 @@ pub(super) fn read(request: &Value, path: &str) -> Asked {
         stream: path.ends_with(":streamGenerateContent"),
         model: model.split(':').next().unwrap_or_default().to_owned(),
         said: said.collect::<Vec<_>>().join("\n"),
+        form: ["responseJsonSchema", "responseSchema"]
+            .into_iter()
+            .find_map(|name| request["generationConfig"].get(name).cloned()),
     }
 }
 

@@ -143,6 +143,8 @@ struct Asked {
     model: String,
     /// Everything that was said to the model, for agents that explain their ways in words.
     said: String,
+    /// The JSON schema that the answer must have, where one is asked for.
+    form: Option<Value>,
 }
 
 /// What the model does next.

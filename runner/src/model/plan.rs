@@ -37,6 +37,9 @@ const DONE: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
 /// The next move.
 pub(super) fn next(asked: &Asked, script: &Script) -> Move {
+    if let Some(form) = asked.form.as_ref().filter(|_| asked.tools.is_empty()) {
+        return Move::Say(filled_in(form).to_string());
+    }
     if asked.tools.is_empty() {
         return Move::Say(in_words(asked, script));
     }
@@ -65,6 +68,32 @@ fn call(asked: &Asked, step: &Step) -> Move {
         let names: Vec<&str> = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
         Move::Say(format!("no tool fits among: {}", names.join(", ")))
     })
+}
+
+/// The least value that a JSON schema takes.
+fn filled_in(form: &Value) -> Value {
+    if let Some(first) = super::list(&form["enum"]).first() {
+        return first.clone();
+    }
+    match form["type"]
+        .as_str()
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
+        Some("object") => {
+            let fields = form["properties"].as_object();
+            let fields = fields.into_iter().flatten();
+            Value::Object(
+                fields
+                    .map(|(name, form)| (name.clone(), filled_in(form)))
+                    .collect(),
+            )
+        }
+        Some("array") => json!([]),
+        Some("number" | "integer") => form.get("minimum").cloned().unwrap_or(json!(1)),
+        Some("boolean") => json!(false),
+        Some(_) | None => json!("scripted"),
+    }
 }
 
 fn named<'t>(tools: &'t [Tool], names: &[&str]) -> Option<&'t Tool> {

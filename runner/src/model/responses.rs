@@ -31,6 +31,7 @@ pub(super) fn read(request: &Value) -> Asked {
             .chain(said)
             .collect::<Vec<_>>()
             .join("\n"),
+        form: None,
     }
 }
 

@@ -111,6 +111,19 @@ fn each_agent_is_asked_by_its_own_tools() {
 }
 
 #[test]
+fn a_form_is_filled_in() {
+    let mut request = asked(Vec::new(), 0);
+    request.form = Some(json!({"type": "object", "properties": {
+        "why": {"type": "string"}, "which": {"type": "string", "enum": ["flash", "pro"]}, "score": {"type": "integer", "minimum": 3},
+        "list": {"type": "ARRAY"}, "sure": {"type": "boolean"}}}));
+    let filled = r#"{"list":[],"score":3,"sure":false,"which":"flash","why":"scripted"}"#;
+    assert_eq!(
+        plan::next(&request, &script()),
+        Move::Say(filled.to_owned())
+    );
+}
+
+#[test]
 fn an_agent_that_ends_by_a_command_is_told_so() {
     let mut request = asked(vec![tool("bash", &["command"], &["command"])], 2);
     request.said = "issue: echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT".to_owned();

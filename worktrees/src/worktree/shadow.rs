@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use git2::IndexEntry;
+use git2::{IndexEntry, ObjectType};
 use gix_filter::eol::{AutoCrlf, Mode};
 
 use super::create::{CreateError, write_index, write_new};
@@ -136,7 +136,7 @@ fn packed_refs(
         path: repository.common_dir().to_path_buf(),
         source,
     };
-    let mut lines = vec![(branch.to_owned(), request.base)];
+    let mut lines = vec![(branch.to_owned(), request.base, None)];
     if request.history == History::Full {
         let repo = repository.open().map_err(failed)?;
         let odb = repo.odb().map_err(failed)?;
@@ -147,15 +147,25 @@ fn packed_refs(
         {
             // What cannot be shown to a room, such as a name that is not UTF-8 or a missing object, is left out.
             if let (Ok(name), Some(target)) = (tag.name(), tag.target())
-                && odb.exists(target)
+                && let Ok((_, kind)) = odb.read_header(target)
             {
-                lines.push((name.to_owned(), target));
+                // Some readers of this file demand that it says what annotated tags lead to.
+                let leads_to = (kind == ObjectType::Tag).then(|| tag.peel(ObjectType::Any));
+                match leads_to.transpose() {
+                    Ok(object) => {
+                        lines.push((name.to_owned(), target, object.map(|object| object.id())));
+                    }
+                    Err(_missing) => {}
+                }
             }
         }
     }
     lines.sort_unstable();
-    let rows = lines.iter().map(|(name, oid)| format!("{oid} {name}\n"));
-    let text = std::iter::once("# pack-refs with: sorted\n".to_owned())
+    let rows = lines.iter().map(|(name, oid, leads_to)| {
+        let peeled = leads_to.map_or_else(String::new, |object| format!("^{object}\n"));
+        format!("{oid} {name}\n{peeled}")
+    });
+    let text = std::iter::once("# pack-refs with: peeled fully-peeled sorted \n".to_owned())
         .chain(rows)
         .collect();
     Ok(text)

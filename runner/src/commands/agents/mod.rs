@@ -3,6 +3,7 @@
 
 pub(crate) mod look;
 mod show;
+mod test;
 
 use serde_json::json;
 
@@ -17,6 +18,7 @@ use crate::reporter::Console;
 Examples:
   airlock agents                 which are installed, which version, which credential is there
   airlock agents show codex      its profile, as it could stand in config.toml
+  airlock agents test claude     try it in a real room, without key or network
 
 A profile of yours, [agent.NAME] in config.toml, changes the keys that it names.")]
 pub struct Args {
@@ -31,6 +33,8 @@ enum Verb {
         /// The agent
         name: String,
     },
+    /// Run an agent against a scripted model, in a real room, without key or network
+    Test(test::Args),
 }
 
 /// Does what was asked.
@@ -38,6 +42,7 @@ pub fn run(_globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fa
     match args.verb {
         None => list(console),
         Some(Verb::Show { name }) => show::run(console, &name),
+        Some(Verb::Test(args)) => test::run(console, &args),
     }
 }
 

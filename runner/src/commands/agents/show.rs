@@ -60,7 +60,7 @@ fn object(name: &str, agent: &Given<Agent>) -> Value {
     json!({
         "schema": 1, "name": name, "origin": origin.to_string(), "command": value.command,
         "env": env(&value.env), "state": value.state, "copy": values(&value.copy),
-        "domains": values(&value.domains), "install": value.install, "version": value.version,
+        "files": value.files, "domains": values(&value.domains), "install": value.install, "version": value.version,
         "min_version": value.min_version.as_ref().map(ToString::to_string),
         "model": value.models.iter().map(model).collect::<Vec<_>>(),
         "result": rules(value).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
@@ -68,7 +68,7 @@ fn object(name: &str, agent: &Given<Agent>) -> Value {
 }
 
 /// A profile as TOML.
-fn text(name: &str, agent: &Agent) -> String {
+pub(super) fn text(name: &str, agent: &Agent) -> String {
     let mut toml = Toml(format!("[agent.{name}]\n"));
     toml.list("command", &agent.command);
     toml.list("env", &env(&agent.env));
@@ -81,6 +81,13 @@ fn text(name: &str, agent: &Agent) -> String {
         agent.min_version.as_ref().map(ToString::to_string),
     );
     toml.line("install", agent.install.clone());
+    if !agent.files.is_empty() {
+        toml.head(&format!("[agent.{name}.files]"));
+    }
+    for (path, text) in &agent.files {
+        let quoted = toml::Value::from(path.as_str()).to_string();
+        toml.line(&quoted, Some(text.clone()));
+    }
     for model in &agent.models {
         toml.head(&format!("[[agent.{name}.model]]"));
         toml.line("name", Some(model.name.clone()));

@@ -67,7 +67,7 @@ fn was_overtaken(object: &Value) -> bool {
 }
 
 /// Runs a command of ours, shows what it says, and takes its answer.
-fn answer(mut command: Command, lane: &Lane) -> Result<Value, Failure> {
+pub(in crate::commands) fn answer(mut command: Command, lane: &Lane) -> Result<Value, Failure> {
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -9,4 +9,5 @@ mod scene;
 mod telling;
 mod walls;
 
+pub(in crate::commands) use child::answer;
 pub use play::{Args, run};

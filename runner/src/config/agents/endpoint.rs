@@ -122,7 +122,7 @@ fn read(section: &Section<'_>) -> Result<Endpoint, ConfigError> {
 }
 
 /// The URL of a service without what profiles write behind `{base}` themselves.
-pub fn without_version(url: &str) -> &str {
+pub(crate) fn without_version(url: &str) -> &str {
     let url = url.trim_end_matches('/');
     url.strip_suffix("/v1").unwrap_or(url)
 }

@@ -9,6 +9,7 @@
 //! | `env` | `K=V` is set; a bare `K` is handed over when the caller's environment has it |
 //! | `state` | what the agent keeps below HOME; a room's HOME is fresh, so none of it is there |
 //! | `copy` | files below HOME that the room gets a copy of, never a credential; never copied back |
+//! | `[files]` | files that the room's HOME begins with, path and text: settings that an agent takes from nowhere else |
 //! | `domains` | what a room reaches in which the agent speaks to its model directly |
 //! | `[[model]]` | where its model is and how it is told so ([`Endpoint`]) |
 //! | `[result]` | how its output is read ([`Reading`]) |
@@ -28,7 +29,8 @@ use crate::answer::{Reading, Selector};
 use crate::version::Version;
 
 pub use copy::{CopyError, fit_to_copy};
-pub use endpoint::{Endpoint, Key, STAND_IN, told, without_version};
+pub(super) use endpoint::without_version;
+pub use endpoint::{Endpoint, Key, STAND_IN, told};
 pub use prompt::PROMPT_FILE;
 pub(super) use prompt::{fill, has_place, prompt_for};
 
@@ -61,7 +63,7 @@ const OF_ANYBODY: [&str; 8] = [
 ];
 
 /// Keys that say what of the user's goes where: the user's own file and the program alone.
-const OF_THE_USER: [&str; 2] = ["copy", "model"];
+const OF_THE_USER: [&str; 3] = ["copy", "files", "model"];
 
 /// How one agent is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub struct Agent {
     pub state: Vec<String>,
     /// Files below HOME that the room gets a copy of.
     pub copy: Vec<Given<String>>,
+    /// Files that its HOME begins with, by their path there.
+    pub files: BTreeMap<String, String>,
     /// What it reaches where it speaks to its model directly.
     pub domains: Vec<Given<String>>,
     /// Where its model may be; the first one with a credential is taken.
@@ -126,6 +130,9 @@ impl Agent {
         if section.has("copy") {
             agent.copy = copies(section)?;
         }
+        if section.has("files") {
+            agent.files = files(&section.section("files")?)?;
+        }
         if section.has("domains") {
             agent.domains = domains(section)?;
         }
@@ -175,6 +182,18 @@ fn copies(section: &Section<'_>) -> Result<Vec<Given<String>>, ConfigError> {
     let files = section.texts("copy")?;
     for file in &files {
         copy::check_name(&file.value).map_err(|problem| section.bad("copy", &problem))?;
+    }
+    Ok(files)
+}
+
+/// Settings that an agent takes from nowhere but a file.
+fn files(section: &Section<'_>) -> Result<BTreeMap<String, String>, ConfigError> {
+    let mut files = BTreeMap::new();
+    for name in section.keys() {
+        copy::check_name(&name).map_err(|problem| section.bad(&name, &problem))?;
+        if let Some(text) = section.text(&name)? {
+            files.insert(name, text.value);
+        }
     }
     Ok(files)
 }

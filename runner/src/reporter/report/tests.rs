@@ -53,6 +53,7 @@ pub(crate) fn spec() -> Spec {
         profile: gates::Profile::default(),
         reading: None,
         copy: BTreeMap::new(),
+        files: BTreeMap::new(),
         origins: BTreeMap::new(),
     }
 }
