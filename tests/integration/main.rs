@@ -10,6 +10,8 @@
 
 /// What a person does around a task: look, deliver, accept, go on, clean up.
 mod after;
+/// Named agents: what is here of them, their model behind the proxy, what they say of their run.
+mod agents;
 /// The command line as scripts see it: every exit code, help, streams.
 mod cli;
 /// Who may say what: flags, the user's file, the repository's file, trust.

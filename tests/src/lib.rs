@@ -8,6 +8,7 @@
 )]
 
 mod call;
+mod converse;
 mod environment;
 mod processes;
 mod repository;
@@ -17,6 +18,7 @@ mod waiting;
 mod watch;
 
 pub use call::{Call, Running};
+pub use converse::converse;
 pub use environment::TestEnv;
 pub use processes::{Process, Role};
 pub use repository::TestRepo;

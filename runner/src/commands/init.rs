@@ -140,6 +140,10 @@ fn text(diagram: &str) -> String {
 # "lint": labelled Mermaid, PlantUML and the like are allowed, for sites that render them.
 {chosen}mode = "{diagram}"
 
+# A section [agent.NAME] with a command is an agent of this repository's own; its command, domains and
+# environment need `airlock trust`. Your own agents, and what they sign in with, stand in your
+# config.toml: `airlock agents show NAME` prints a profile to start from.
+
 # Paths that take effect on a host, in CI or on how work is judged (hooks, CI files, editor tasks,
 # this file) are protected already.
 [protect]

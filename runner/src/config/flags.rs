@@ -27,7 +27,7 @@ pub struct Flags {
     /// An agent that is known by name: claude, codex, gemini … (`airlock agents` lists them), or your own
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Where the agent's model is, in place of its usual service: https://HOST, or http://localhost:PORT
+    /// Where the agent's model is, in place of its usual service: a URL with https, or with http to localhost
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
     /// What the agent is told

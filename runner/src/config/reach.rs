@@ -18,7 +18,7 @@ use crate::task::{Isolation, Net};
 #[derive(Debug)]
 pub(super) enum Way<'s> {
     /// By a local address whose other end adds the credential.
-    Local(Local<'s>),
+    Local(Box<Local<'s>>),
     /// As the agent does it by itself.
     Direct,
     /// None: the room has no network.
@@ -65,7 +65,7 @@ impl Scene<'_> {
             (Some(profile), _) => self.local(profile, asked)?,
         };
         match (local, asked) {
-            (Some(local), _) => Ok(Way::Local(local)),
+            (Some(local), _) => Ok(Way::Local(Box::new(local))),
             (None, None) => Ok(Way::Direct),
             (None, Some(url)) => Err(Failure::usage(format!(
                 "{}: no agent here can be told another address of its model",
@@ -166,29 +166,6 @@ impl Scene<'_> {
         }
     }
 
-    /// What the profile puts into the environment, weakest first.
-    pub(super) fn of_profile(&self, way: &Way<'_>, profile: &Given<Agent>) -> Vec<Given<EnvEntry>> {
-        let mut entries = Vec::new();
-        match way {
-            Way::Local(local) => {
-                let base = local.credential.base_url();
-                let stand_in = EnvEntry::Set(local.variable.clone(), STAND_IN.to_owned());
-                entries.push(Given::new(stand_in, local.origin.clone()));
-                entries.extend(told(&local.endpoint.env, &base, &local.variable));
-            }
-            Way::Direct => entries.extend(profile.value.handed_over(&profile.origin)),
-            Way::Shut => {}
-        }
-        // Who reaches its model by a local address needs no other credential of the caller's.
-        let local = matches!(way, Way::Local(_));
-        let fits = |entry: &&Given<EnvEntry>| match &entry.value {
-            EnvEntry::Pass(name) => !local || !looks_secret(name),
-            EnvEntry::Set(..) => true,
-        };
-        entries.extend(profile.value.env.iter().filter(fits).cloned());
-        entries
-    }
-
     /// All credentials that a list may name: the user's, and the one of the agent's model.
     pub(super) fn known_credentials(&self, way: &Way<'_>) -> BTreeMap<String, Given<Credential>> {
         let mut known = self.layers.user.credentials.clone();
@@ -198,6 +175,29 @@ impl Scene<'_> {
         }
         known
     }
+}
+
+/// What the profile puts into the environment, weakest first.
+pub(super) fn of_profile(way: &Way<'_>, profile: &Given<Agent>) -> Vec<Given<EnvEntry>> {
+    let mut entries = Vec::new();
+    match way {
+        Way::Local(local) => {
+            let base = local.credential.base_url();
+            let stand_in = EnvEntry::Set(local.variable.clone(), STAND_IN.to_owned());
+            entries.push(Given::new(stand_in, local.origin.clone()));
+            entries.extend(told(&local.endpoint.env, &base, &local.variable));
+        }
+        Way::Direct => entries.extend(profile.value.handed_over(&profile.origin)),
+        Way::Shut => {}
+    }
+    // Who reaches its model by a local address needs no other credential of the caller's.
+    let local = matches!(way, Way::Local(_));
+    let fits = |entry: &&Given<EnvEntry>| match &entry.value {
+        EnvEntry::Pass(name) => !local || !looks_secret(name),
+        EnvEntry::Set(..) => true,
+    };
+    entries.extend(profile.value.env.iter().filter(fits).cloned());
+    entries
 }
 
 /// An upstream; loopback goes by its name.

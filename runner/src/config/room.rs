@@ -15,7 +15,7 @@ use super::environment::Environment;
 use super::origin::{Given, Origin};
 use super::places;
 use super::program::{self, Programs};
-use super::reach::Way;
+use super::reach::{self, Way};
 use super::scene::Scene;
 use super::wishes::Limits;
 use crate::exit::{Exit, Failure, OrFail as _};
@@ -110,7 +110,7 @@ impl Scene<'_> {
         profile: Option<&Given<Agent>>,
         way: &Way<'_>,
     ) -> Result<Environment, Failure> {
-        let mut entries = profile.map_or_else(Vec::new, |profile| self.of_profile(way, profile));
+        let mut entries = profile.map_or_else(Vec::new, |profile| reach::of_profile(way, profile));
         let of_places = self.layers.lists(|wishes| &wishes.env);
         entries.extend(of_places.into_iter().cloned());
         Environment::gather(&entries, &self.host.caller).or_fail(Exit::Usage)

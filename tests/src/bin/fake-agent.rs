@@ -54,6 +54,10 @@ fn step(verb: &str, word: &mut dyn FnMut() -> String) -> io::Result<Next> {
             on_processes(verb, word)?;
         }
         "say" => println!("{}", word()),
+        "converse" => {
+            let of = |name: &str| std::env::var(name).unwrap_or_default();
+            tests::converse(&of("FAKE_BASE"), &of("FAKE_KEY"), &word())?;
+        }
         "flood" => flood(word().parse().unwrap_or(0))?,
         unknown => {
             println!("there is no step {unknown:?}");
