@@ -286,6 +286,7 @@ impl Event {
             | Self::SetUp { .. }
             | Self::Prepared { .. }
             | Self::Ended { .. }
+            | Self::Answered { .. }
             | Self::Returned { .. }
             | Self::Sealing
             | Self::Sealed { .. }

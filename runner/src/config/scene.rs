@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use sandbox::egress::Credential;
 use worktrees::Repository;
 
 use super::agents::{Agent, PROMPT_FILE};
@@ -28,10 +29,7 @@ impl Scene<'_> {
     /// The task, with the base given as an object id and the time in seconds since 1970.
     pub(super) fn spec(&self, base: String, now: i64) -> Result<(Spec, Secrets), Failure> {
         let layers = &self.layers;
-        let task = match layers.pick(|wishes| wishes.task.as_ref()) {
-            Some(task) => task.value.clone(),
-            None => fresh_id(now)?,
-        };
+        let task = self.task_id(now)?;
         let attempts = layers
             .pick(|wishes| wishes.attempts.as_ref())
             .map_or(1, |attempts| attempts.value);
@@ -43,11 +41,8 @@ impl Scene<'_> {
         let (credentials, keys) = self.credentials(&net.value, &way)?;
         let mut environment = self.environment(agent, &way)?;
         self.is_installed(&chosen, &environment)?;
-        let copies = if isolation.value.confined() {
-            self.copies(chosen.profile)?
-        } else {
-            Vec::new()
-        };
+        let confined = isolation.value.confined();
+        let copies = self.copies(agent.filter(|_| confined))?;
         let (mut ro, rw) = self.binds()?;
         if isolation.value.confined() {
             self.show_program(&mut chosen, &mut environment, (&mut ro, &rw));
@@ -57,20 +52,16 @@ impl Scene<'_> {
         let setup = self.setup(&base, isolation.value, &toolchains)?;
         let landing = self.landing(isolation.value)?;
         let mut origins = self.origins(&chosen, &environment, &net.origin);
-        let named = credentials.iter().map(|credential| {
-            let place = key_place(credential);
-            let kept = format!("{place}, for {} only", credential.upstream);
-            (format!("credential {}", credential.name), kept)
-        });
-        origins.extend(named);
-        let copied = copies.iter();
-        origins
-            .extend(copied.map(|(name, _, origin)| (format!("copy {name}"), origin.to_string())));
-        for (kind, paths) in [("ro", &ro), ("rw", &rw)] {
-            let shown = paths
+        origins.extend(of_credentials(&credentials));
+        let copied = copies
+            .iter()
+            .map(|(name, _, origin)| (name, origin.to_string()));
+        origins.extend(of_paths("copy", copied));
+        for (kind, bound) in [("ro", &ro), ("rw", &rw)] {
+            let shown = bound
                 .iter()
-                .map(|(path, origin)| (format!("{kind} {}", path.display()), origin.to_string()));
-            origins.extend(shown);
+                .map(|(path, origin)| (path.display(), origin.to_string()));
+            origins.extend(of_paths(kind, shown));
         }
         let paths = |bound: Bound| bound.into_iter().map(|(path, _)| path).collect();
         let spec = Spec {
@@ -104,11 +95,7 @@ impl Scene<'_> {
             note_file: layers
                 .pick(|wishes| wishes.note_file.as_ref())
                 .map(|path| path.value.clone()),
-            allow: layers
-                .lists(|wishes| &wishes.allow)
-                .iter()
-                .flat_map(|path| protect::allowed(&path.value))
-                .collect(),
+            allow: self.allowed(),
             protect: self.protected(),
             profile: profile(&layers.stronger(), layers.user, layers.repository),
             reading: chosen.reading,
@@ -142,6 +129,18 @@ impl Scene<'_> {
             goal.or(prompt)
         };
         goal.map(|goal| goal.value.clone())
+    }
+
+    fn task_id(&self, now: i64) -> Result<TaskId, Failure> {
+        let said = self.layers.pick(|wishes| wishes.task.as_ref());
+        said.map_or_else(|| fresh_id(now), |task| Ok(task.value.clone()))
+    }
+
+    fn allowed(&self) -> Vec<String> {
+        let paths = self.layers.lists(|wishes| &wishes.allow).into_iter();
+        paths
+            .flat_map(|path| protect::allowed(&path.value))
+            .collect()
     }
 
     fn branch(&self, task: &TaskId, chosen: &Chosen<'_>) -> Result<String, Failure> {
@@ -181,6 +180,23 @@ impl Scene<'_> {
         origins.extend(names.map(|(name, origin)| (format!("env {name}"), origin.clone())));
         origins
     }
+}
+
+/// Where the value of each credential is found, and what it is for.
+fn of_credentials(credentials: &[Credential]) -> impl Iterator<Item = (String, String)> {
+    credentials.iter().map(|credential| {
+        let place = key_place(credential);
+        let kept = format!("{place}, for {} only", credential.upstream);
+        (format!("credential {}", credential.name), kept)
+    })
+}
+
+/// Where each path comes from.
+fn of_paths<P: std::fmt::Display>(
+    kind: &str,
+    paths: impl Iterator<Item = (P, String)>,
+) -> impl Iterator<Item = (String, String)> {
+    paths.map(move |(path, origin)| (format!("{kind} {path}"), origin))
 }
 
 /// A new id of time and chance.
