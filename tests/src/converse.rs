@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "an agent talks on its standard output")]
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
 
@@ -52,18 +52,24 @@ fn ask(base: &str, key: &str, messages: &[Value]) -> io::Result<Value> {
         stream,
         "POST /{path}/chat/completions HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {key}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let mut answer = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        answer.read_line(&mut line)?;
+        if line.trim().is_empty() {
+            break;
+        }
+        let lower = line.to_ascii_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        head += &line;
+    }
+    let mut body = String::new();
+    answer.take(length).read_to_string(&mut body)?;
     if !head.starts_with("HTTP/1.1 200 ") {
         return Err(io::Error::other(format!("the model answers {head}")));
     }
-    // Whatever frames the body, it is one JSON object.
-    let (from, to) = (
-        body.find('{').unwrap_or(0),
-        body.rfind('}').map_or(0, |at| at + 1),
-    );
-    Ok(serde_json::from_str(
-        body.get(from..to).unwrap_or_default(),
-    )?)
+    Ok(serde_json::from_str(&body)?)
 }

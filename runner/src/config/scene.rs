@@ -13,6 +13,7 @@ use super::layers::Layers;
 use super::origin::{Given, Origin};
 use super::resolve::Host;
 use super::room::Bound;
+use super::wishes::Wishes;
 use super::{branch, key_place, profile, protect};
 use crate::exit::{Exit, Failure, OrFail as _};
 use crate::task::{Cleanup, Secrets, Spec, TaskId};
@@ -30,9 +31,7 @@ impl Scene<'_> {
     pub(super) fn spec(&self, base: String, now: i64) -> Result<(Spec, Secrets), Failure> {
         let layers = &self.layers;
         let task = self.task_id(now)?;
-        let attempts = layers
-            .pick(|wishes| wishes.attempts.as_ref())
-            .map_or(1, |attempts| attempts.value);
+        let attempts = self.attempts();
         let isolation = self.isolation();
         let agent = self.named_profile();
         let way = self.way(agent, isolation.value)?;
@@ -76,9 +75,7 @@ impl Scene<'_> {
             merge: landing.merge,
             merge_allowed: landing.allowed,
             allow_unconfined: landing.unconfined,
-            cleanup: layers
-                .pick(|wishes| wishes.cleanup.as_ref())
-                .map_or(Cleanup::OnSuccess, |when| when.value),
+            cleanup: self.cleanup(),
             attempts,
             net: net.value,
             credentials,
@@ -89,12 +86,8 @@ impl Scene<'_> {
             env: environment.set,
             pass_env: environment.pass,
             bounds: self.bounds(),
-            note: layers
-                .pick(|wishes| wishes.note.as_ref())
-                .map(|note| note.value.clone()),
-            note_file: layers
-                .pick(|wishes| wishes.note_file.as_ref())
-                .map(|path| path.value.clone()),
+            note: self.text(|wishes| wishes.note.as_ref()),
+            note_file: self.text(|wishes| wishes.note_file.as_ref()),
             allow: self.allowed(),
             protect: self.protected(),
             profile: profile(&layers.stronger(), layers.user, layers.repository),
@@ -134,6 +127,20 @@ impl Scene<'_> {
     fn task_id(&self, now: i64) -> Result<TaskId, Failure> {
         let said = self.layers.pick(|wishes| wishes.task.as_ref());
         said.map_or_else(|| fresh_id(now), |task| Ok(task.value.clone()))
+    }
+
+    fn attempts(&self) -> u32 {
+        let said = self.layers.pick(|wishes| wishes.attempts.as_ref());
+        said.map_or(1, |attempts| attempts.value)
+    }
+
+    fn cleanup(&self) -> Cleanup {
+        let said = self.layers.pick(|wishes| wishes.cleanup.as_ref());
+        said.map_or(Cleanup::OnSuccess, |when| when.value)
+    }
+
+    fn text(&self, of: fn(&Wishes) -> Option<&Given<String>>) -> Option<String> {
+        self.layers.pick(of).map(|text| text.value.clone())
     }
 
     fn allowed(&self) -> Vec<String> {

@@ -5,9 +5,9 @@ use sandbox::{Denials, Exit as JobExit, Outcome};
 
 use super::Life;
 use super::room::feedback_name;
+use crate::answer::Answer;
 use crate::config::quantity;
 use crate::durable;
-use crate::answer::Answer;
 use crate::event::Event;
 use crate::exit::{Exit, Failure, OrFail as _};
 
