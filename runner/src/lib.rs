@@ -8,8 +8,9 @@
 //!
 //! Invariants: only [`reporter`] writes to standard output and error; only the supervisor writes the
 //! store; nothing here runs a program on a task's tree or opens its git dir as a repository; tokio is
-//! in [`supervisor`] alone.
+//! in [`supervisor`], the proxy and the scripted [`model`] alone.
 
+mod agent_view;
 pub mod answer;
 pub mod cli;
 pub mod client;

@@ -433,7 +433,7 @@ impl TaskView {
             "tree": seal.map(|seal| &seal.tree),
             "modified_files": modified,
             "diff_stat": seal.and_then(|seal| seal.diff_stat.as_ref()),
-            "agent": self.agent_object(),
+            "agent": crate::agent_view::object(self),
             "refusals": self.refused,
             "files": files,
             "claims": judgement.map_or_else(|| json!([]), |judgement| json!(judgement.claims)),
@@ -442,33 +442,6 @@ impl TaskView {
             "merge": self.merge_object(),
             "returned": self.returned,
             "failure": self.failure,
-        })
-    }
-
-    fn agent_object(&self) -> Value {
-        let outcome = self.outcome.as_ref();
-        let answer = self.answer.as_ref();
-        json!({
-            "name": self.spec.agent,
-            "outcome": outcome.map(|outcome| cause(&outcome.exit)),
-            "code": outcome.and_then(|outcome| outcome.code),
-            "signal": outcome.and_then(|outcome| outcome.signal),
-            "reason": outcome.and_then(|outcome| match &outcome.exit {
-                sandbox::Exit::NotStarted { reason } | sandbox::Exit::Stopped { reason, .. } => Some(reason.clone()),
-                sandbox::Exit::OverLimit { limit } => Some(limit.clone()),
-                sandbox::Exit::Code(_)
-                | sandbox::Exit::Signal(_)
-                | sandbox::Exit::TimedOut
-                | sandbox::Exit::IdleTimedOut
-                | sandbox::Exit::Lost => None,
-            }),
-            "attempts": self.attempts,
-            "result": answer.and_then(|answer| answer.result.as_ref()),
-            "result_cut": answer.is_some_and(|answer| answer.result_cut),
-            "cost_usd": answer.and_then(|answer| answer.cost_usd),
-            "session": answer.and_then(|answer| answer.session.as_ref()),
-            "input_tokens": answer.and_then(|answer| answer.input_tokens),
-            "output_tokens": answer.and_then(|answer| answer.output_tokens),
         })
     }
 
