@@ -54,6 +54,11 @@ impl From<HomeError> for Failure {
 pub struct StateRoot(PathBuf);
 
 impl StateRoot {
+    /// Takes up a root that another process of ours has made.
+    pub fn at(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// Finds the root from the environment and makes it, private to the user.
     pub fn from_env() -> Result<Self, HomeError> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

@@ -33,6 +33,15 @@ pub struct Judge {
     answers: ChildStdin,
 }
 
+impl Drop for Judge {
+    /// Also of one that was started and never asked, for a tree in which nothing had changed.
+    fn drop(&mut self) {
+        // The child has nothing to lose; what it was asked for is here, or it never will be.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 impl Judge {
     /// Starts the child.
     pub fn start() -> Result<Self, Failure> {
@@ -63,9 +72,6 @@ impl Judge {
         let mut objects = Offer::of(repository, delivery)?;
         let deadline = Instant::now() + PATIENCE;
         let judged = self.converse(delivery, &mut objects, deadline);
-        // The child has nothing to lose; what it was asked for is here, or it never will be.
-        self.child.kill().ok();
-        self.child.wait().ok();
         match judged {
             Ok(judgement) => Ok(judgement),
             Err(reason) => Ok(unjudgeable(&reason, objects.last.as_deref())),

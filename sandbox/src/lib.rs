@@ -67,4 +67,5 @@ pub use meta::{JobState, LogSize, Meta, MetaError};
 pub use outcome::{Exit, Outcome};
 pub use probe::{Wall, WallState, Walls, probe};
 pub use room::{Room, start_unconfined};
+pub use seccomp::system_call_filter;
 pub use spec::{GitView, JobSpec, Layer, Limits, Net, RoomSpec};

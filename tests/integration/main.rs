@@ -30,6 +30,8 @@ mod hosts;
 mod inside;
 /// Limits: hit, and just below.
 mod limits;
+/// Many rooms at once, and many commands in one.
+mod many;
 /// Landing: the target, its checkout, and a person's edits.
 mod merge;
 /// What a room reaches through its proxy, and what it does not.

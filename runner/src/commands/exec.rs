@@ -89,7 +89,6 @@ pub fn run(globals: &Globals, console: &Console, args: Args) -> Result<Status, F
         env,
         timeout_ms: args.timeout,
         terminal: args.tty,
-        by: super::user(),
     };
     let mut passing = Passing::new(console, args.raw || args.tty);
     let window = args

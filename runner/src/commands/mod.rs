@@ -77,7 +77,7 @@ fn stands(place: &Place, task: &TaskId) -> Result<TaskView, Failure> {
 }
 
 /// The user, for the record.
-fn user() -> String {
+pub(crate) fn user() -> String {
     nix::unistd::User::from_uid(nix::unistd::getuid())
         .ok()
         .flatten()

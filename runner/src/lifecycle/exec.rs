@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -88,8 +89,14 @@ fn begun(job: &str, wish: &Wish) -> Event {
     Event::Exec {
         job: job.to_owned(),
         command: wish.argv.iter().map(text).collect(),
-        by: wish.by.clone(),
+        by: user().to_owned(),
     }
+}
+
+/// The user, for the record. Whoever reaches our socket is the one whom we serve: asked for once.
+fn user() -> &'static str {
+    static USER: OnceLock<String> = OnceLock::new();
+    USER.get_or_init(crate::commands::user)
 }
 
 fn over(shop: &Shop, task: &TaskId, job: &str, outcome: Outcome) -> Result<(), Failure> {
@@ -175,6 +182,8 @@ fn start(
     spec.argv = wish.argv;
     // The task's own limit of time is the agent's.
     spec.timeout_ms = wish.timeout_ms;
+    // A person in front of it may think as long as he likes.
+    spec.idle_ms = None;
     // A person may think.
     spec.idle_ms = None;
     let locks = shop.folder.locks();

@@ -111,8 +111,6 @@ pub struct Wish {
     pub timeout_ms: Option<u64>,
     /// Whether its streams are a terminal.
     pub terminal: bool,
-    /// Who.
-    pub by: String,
 }
 
 /// One line of the answer; [`Reply::Done`] or [`Reply::Failed`] is the last.

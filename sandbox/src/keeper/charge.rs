@@ -319,6 +319,8 @@ fn launch_of(
 impl Confined {
     fn listen(&mut self) -> Vec<Happening> {
         let mut happenings = Vec::new();
+        // Asked first: all that was said before the end is there to be read after it.
+        let over = self.alive && reaped(self.bwrap).is_some();
         self.listen_to_words();
         while let Some(report) = self.receive() {
             happenings.push(match report {
@@ -336,9 +338,8 @@ impl Confined {
             happenings.extend(refusals.answer().into_iter().map(Happening::Refused));
         }
         // After the reports: bubblewrap ends last.
-        if self.alive && reaped(self.bwrap).is_some() {
+        if over {
             self.alive = false;
-            self.listen_to_words();
             self.see_off();
             happenings.push(Happening::Gone);
         }

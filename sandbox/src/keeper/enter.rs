@@ -113,7 +113,14 @@ fn join(entrance: &Entrance, baggage: &Baggage) -> Result<(), Fault> {
     if entrance.own_network {
         flags |= CloneFlags::CLONE_NEWNET;
     }
-    nix::sched::setns(&baggage.holder, flags).map_err(|errno| Fault::step(doing, errno))?;
+    nix::sched::setns(&baggage.holder, flags).map_err(|errno| {
+        // It was open a moment ago: its last job has ended meanwhile.
+        if errno == nix::errno::Errno::ESRCH {
+            Fault::Gone
+        } else {
+            Fault::step(doing, errno)
+        }
+    })?;
     if account.drop_root {
         let (uid, gid) = account.inside();
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));

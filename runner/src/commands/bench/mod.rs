@@ -1,12 +1,14 @@
 //! `bench`: what a whole trivial task costs beside the same steps by hand, in one interleaved run
 //! (A B A B), so that a machine that slows down slows both. Works in a folder of its own.
 
+mod floor;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::Globals;
 use crate::exit::{Exit, Failure, OrFail as _};
@@ -15,7 +17,7 @@ use crate::reporter::Console;
 /// Measure a whole trivial task against the same steps by shell, as a ratio in one run.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  airlock bench\n  airlock bench --files 5000 --rounds 9 --json"
+    after_help = "Examples:\n  airlock bench\n  airlock bench --floor --rounds 100\n  airlock bench --files 5000 --rounds 9 --json"
 )]
 pub struct Args {
     /// Rounds of each side; the medians are printed.
@@ -24,6 +26,9 @@ pub struct Args {
     /// Files in the repository.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=200_000))]
     files: u32,
+    /// Only what it costs to start a command in a room
+    #[arg(long)]
+    floor: bool,
     /// Make the repository below this folder, instead of the one for temporary files.
     #[arg(long, value_name = "DIR")]
     below: Option<PathBuf>,
@@ -42,29 +47,55 @@ git branch -q -D "$1"
 
 /// Measures.
 pub fn run(_globals: &Globals, console: &Console, args: Args) -> Result<Exit, Failure> {
-    let below = args.below.unwrap_or_else(std::env::temp_dir);
+    let Args {
+        rounds,
+        files,
+        floor: only_floor,
+        below,
+    } = args;
+    let below = below.unwrap_or_else(std::env::temp_dir);
     let place = below.join(format!("airlock-bench-{}", std::process::id()));
     fs::create_dir(&place).or_fail(Exit::Usage)?;
     let bench = Bench {
         repository: place.join("repository"),
         place: place.clone(),
     };
-    let measured = bench
-        .make(args.files)
-        .and_then(|()| bench.rounds(console, args.rounds));
+    let measured = bench.make(files).and_then(|()| {
+        let floor = bench.floor(console, rounds)?;
+        let whole = (!only_floor).then(|| bench.rounds(console, rounds));
+        Ok((floor, whole.transpose()?))
+    });
     worktrees::remove_tree(&place).or_fail(Exit::Internal)?;
+    let (floor, whole) = measured?;
+    let mut object = json!({
+        "schema": 1, "files": files, "rounds": rounds, "floor": floor.object(),
+    });
+    if !console.is_json() {
+        floor.print(console);
+    }
+    if let Some(times) = whole {
+        tell(console, (files, rounds), times, &mut object);
+    }
+    if console.is_json() {
+        console.json(&object);
+    }
+    Ok(Exit::Ok)
+}
+
+/// The whole task: as a table, or into the object.
+fn tell(console: &Console, (files, rounds): (u32, u32), times: Times, object: &mut Value) {
     let Times {
         mut ours,
         mut by_hand,
         first,
-    } = measured?;
+    } = times;
     let (ours, by_hand) = (median(&mut ours), median(&mut by_hand));
     let ratio = ours / by_hand;
     if console.is_json() {
-        console.json(&json!({
-            "schema": 1, "files": args.files, "rounds": args.rounds, "airlock_ms": ours,
-            "by_hand_ms": by_hand, "ratio": ratio, "first_ms": first,
-        }));
+        object["airlock_ms"] = ours.into();
+        object["by_hand_ms"] = by_hand.into();
+        object["ratio"] = ratio.into();
+        object["first_ms"] = first.into();
     } else {
         let row = |what: &str, ms: f64, ratio: f64| {
             vec![what.to_owned(), format!("{ms:.1}"), format!("{ratio:.2}")]
@@ -91,10 +122,9 @@ pub fn run(_globals: &Globals, console: &Console, args: Args) -> Result<Exit, Fa
         );
         console.talk(&format!(
             "{} files, {} rounds of each, interleaved",
-            args.files, args.rounds
+            files, rounds
         ));
     }
-    Ok(Exit::Ok)
 }
 
 struct Bench {
