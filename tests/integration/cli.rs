@@ -416,3 +416,31 @@ fn nothing_waits_for_ever() {
         began.elapsed()
     );
 }
+
+#[test]
+fn names_that_github_would_obey_are_put_between_marks() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let script = "echo x=1 > ::add-mask::a.py; echo 1 > ::stop-commands::pwn";
+    let run = repo
+        .airlock(&["run", "--task", "t1", "--", "sh", "-c", script])
+        .env("GITHUB_ACTIONS", "true")
+        .run()
+        .exits(0);
+    let mut guard: Option<String> = None;
+    let mut named = 0;
+    for line in run.stdout.lines() {
+        if guard
+            .as_ref()
+            .is_some_and(|word| line == format!("::{word}::"))
+        {
+            guard = None;
+        } else if let (None, Some(word)) = (&guard, line.strip_prefix("::stop-commands::")) {
+            guard = Some(word.to_owned());
+        } else if line.trim_start().starts_with("::") {
+            assert!(guard.is_some(), "unguarded: {line}");
+            named += 1;
+        }
+    }
+    assert!(named >= 2, "both files are listed: {}", run.stdout);
+}

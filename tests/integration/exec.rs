@@ -374,6 +374,59 @@ fn stop_and_rm_end_what_people_run_in_the_room() {
 }
 
 #[test]
+fn rm_leaves_a_room_alone_in_which_somebody_works_and_what_was_made_there() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    at_rest(&repo);
+    let begun = env.task_folder("t1").join("tree/begun");
+    let command = exec(&repo, "echo precious > work.txt; touch begun; while ! test -e go; do sleep 0.02; done; rm begun go").spawn();
+    until("the command", || begun.exists().then_some(()));
+    repo.airlock(&["rm", "t1"])
+        .run()
+        .exits(4)
+        .says("somebody runs a command in the room");
+    fs::write(begun.with_file_name("go"), "").unwrap();
+    command.wait().exits(0);
+    repo.airlock(&["rm", "t1"]).run().exits(4).says("work.txt");
+}
+
+#[test]
+fn what_an_exec_makes_of_an_empty_or_landed_tree_is_not_removed_with_it() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let running = at_work(&env, &repo);
+    let begun = env.task_folder("t1").join("tree/begun");
+    let script = "echo precious > work.txt; touch begun; while ! test -e end; do sleep 0.02; done; rm begun end";
+    let command = exec(&repo, script).spawn();
+    until("the command", || begun.exists().then_some(()));
+    env.let_go("t1");
+    running.wait().exits(0);
+    repo.airlock(&["merge", "t1"]).run().exits(0);
+    assert!(
+        begun.exists(),
+        "the tree stays as long as somebody works in it"
+    );
+    fs::write(begun.with_file_name("end"), "").unwrap();
+    command.wait().exits(0);
+    assert_eq!(
+        fs::read_to_string(begun.with_file_name("work.txt")).unwrap(),
+        "precious\n"
+    );
+}
+
+#[test]
+fn a_kept_tree_is_harmless_again_when_a_command_in_it_ends() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    at_rest(&repo);
+    let plant = "mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/x' > sub/.git/HEAD; mkfifo pipe";
+    exec(&repo, plant).run().exits(0);
+    let tree = env.task_folder("t1").join("tree");
+    assert!(tree.join("sub").is_dir() && !tree.join("sub/.git").exists());
+    assert!(!tree.join("pipe").exists());
+}
+
+#[test]
 fn a_terminal_is_the_commands_own() {
     let env = TestEnv::new();
     let repo = env.repository();

@@ -66,7 +66,8 @@ fn list(root: &Path, folder: &Path, names: &mut BTreeSet<String>) {
             .into_owned();
         let inside = entry.file_type().is_ok_and(|kind| kind.is_dir()) && !name.ends_with("/tree");
         // The event store grows, and the use of limits is noted from time to time.
-        if !name.starts_with("state.db") && !name.ends_with(".use") {
+        let noted = path.extension().is_some_and(|kind| kind == "use");
+        if !name.starts_with("state.db") && !noted {
             names.insert(name);
         }
         if inside {

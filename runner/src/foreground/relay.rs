@@ -126,7 +126,8 @@ impl<'a, 'b> Relay<'a, 'b> {
     fn is_over(&self) -> bool {
         let silent = self.ours.output.is_none() && self.ours.error.is_none();
         match &self.ended {
-            Some((_, _, at)) => silent || at.elapsed() >= DRAIN,
+            // The supervisor goes away when the tree is as it may be left, too.
+            Some((_, _, at)) => (silent || at.elapsed() >= DRAIN) && self.replies.is_none(),
             // Neither keeper nor supervisor will say anything more.
             None => !self.hears && self.replies.is_none(),
         }

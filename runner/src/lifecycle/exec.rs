@@ -20,7 +20,7 @@ use crate::place;
 use crate::proxy::Proxy;
 use crate::stage::Stage;
 use crate::supervisor::wire::Wish;
-use crate::supervisor::{Shop, StopRequest};
+use crate::supervisor::{Closed, Shop, StopRequest};
 use crate::task::{Secrets, TaskId};
 use crate::view::TaskView;
 
@@ -102,9 +102,21 @@ fn user() -> &'static str {
 fn over(shop: &Shop, task: &TaskId, job: &str, outcome: Outcome) -> Result<(), Failure> {
     let job = job.to_owned();
     forget(&shop.folder, task, &job);
-    shop.recorder
-        .record(task, vec![Event::ExecEnded { job, outcome }])
-        .map(drop)
+    let ended = vec![Event::ExecEnded { job, outcome }];
+    let Some(view) = shop.recorder.record(task, ended)? else {
+        return Ok(());
+    };
+    // The tree of a task that rests is open to the host's tools, and the command may have run what the agent left.
+    if view.stage.rests() && view.execs.is_empty() {
+        let outbox = shop.folder.task(task.as_str()).outbox();
+        let tree = view.worktree.map(|worktree| worktree.tree);
+        for folder in tree.into_iter().chain([outbox]) {
+            if folder.is_dir() {
+                worktrees::disarm(&folder).or_fail(Exit::Internal)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What was said of the job while it ran is in its event now.
@@ -278,6 +290,11 @@ impl Life<'_> {
             self.view.touched |= now.touched;
         }
         Ok(self.view.execs.clone())
+    }
+
+    /// Lets nobody begin a command in the room, as long as what is returned is held.
+    pub(super) fn close_room(&self) -> Result<Closed, Failure> {
+        self.shop.recorder.close_room(&self.view.spec.task)
     }
 
     /// Whether somebody runs a command in the room.

@@ -35,6 +35,7 @@ impl Life<'_> {
 
     /// The end of a task without a worktree: its note and files are recorded, there is nothing to judge.
     pub(super) fn take_what_came_back(&mut self) -> Result<(), Failure> {
+        let _still = self.hold_still()?;
         let outbox = self.folder().outbox();
         // What is left here will be looked at with the host's tools.
         worktrees::disarm(&outbox).or_fail(Exit::Internal)?;
@@ -75,7 +76,11 @@ fn list(root: &Path) -> nix::Result<(Vec<Artifact>, bool)> {
             if found.len() == LISTED {
                 return Ok((sorted(found), true));
             }
-            let facts = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+            let facts = match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Ok(facts) => facts,
+                Err(nix::Error::ENOENT) => continue,
+                Err(error) => return Err(error),
+            };
             let inner = path.join(name);
             match SFlag::from_bits_truncate(facts.st_mode & SFlag::S_IFMT.bits()) {
                 SFlag::S_IFDIR if path.components().count() >= DEPTH => more = true,

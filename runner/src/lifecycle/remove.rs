@@ -11,6 +11,16 @@ use crate::stage::Stage;
 impl Life<'_> {
     /// Removes a task that rests.
     pub(super) fn remove(&mut self, discard: bool) -> Result<(), Failure> {
+        let _closed = self.close_room()?;
+        if discard {
+            self.clear_room("the task is removed")?;
+        } else if self.in_use()? {
+            let task = &self.view.spec.task;
+            let what = format!("somebody runs a command in the room of task {task}");
+            return Err(Failure::new(Exit::Conflict, what).advise(format!(
+                "`airlock stop {task}` ends it; what it made counts as work"
+            )));
+        }
         sandbox::sweep(&self.shop.folder.locks(), self.view.spec.task.as_str());
         let mut events = Vec::new();
         if let Some(worktree) = self.view.worktree.clone() {

@@ -17,20 +17,27 @@ impl Life<'_> {
         let Some(worktree) = self.view.worktree.clone() else {
             return Ok(());
         };
-        let edited = self.view.stage == Stage::Landed && self.edited_since_judged(&worktree)?;
-        let proof = if self.view.stage == Stage::Landed {
+        // From here to the end nobody begins a command in the tree that is looked at.
+        let _closed = self.close_room()?;
+        if self.view.spec.cleanup == Cleanup::Always {
+            self.clear_room("the checkout is removed")?;
+        }
+        let in_use = self.in_use()?;
+        let landed = self.view.stage == Stage::Landed;
+        let empty = self.view.stage == Stage::Empty;
+        let edited = (landed || empty) && !in_use && self.edited_since_judged(&worktree)?;
+        let proof = if landed {
             (!edited).then_some("landed")
         } else {
-            (self.view.stage == Stage::Empty).then_some("nothing was delivered")
+            (empty && !edited).then_some("nothing was delivered")
         };
         let (checkout, reason) = match (self.view.spec.cleanup, proof) {
             (Cleanup::Never, _) => (Checkout::Kept, "cleanup is never".to_owned()),
-            (Cleanup::OnSuccess, Some(_)) if self.in_use()? => {
+            (Cleanup::OnSuccess, Some(_)) if in_use => {
                 let reason = "somebody runs a command in it";
                 (Checkout::Kept, reason.to_owned())
             }
             (Cleanup::OnSuccess | Cleanup::Always, Some(proof)) => {
-                self.clear_room("the checkout is removed")?;
                 (Checkout::Removed, proof.to_owned())
             }
             (Cleanup::OnSuccess, None) if edited => {
@@ -41,7 +48,6 @@ impl Life<'_> {
                 (Checkout::Kept, format!("the task is {}", self.view.stage))
             }
             (Cleanup::Always, None) => {
-                self.clear_room("the checkout is removed")?;
                 let kept = self.rescue(&worktree)?;
                 (Checkout::Removed, format!("cleanup is always; {kept}"))
             }

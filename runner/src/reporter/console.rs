@@ -128,8 +128,7 @@ impl Console {
     /// One line of data.
     pub fn data(&self, line: &str) {
         let line = format!("{line}\n");
-        // The old form of a command to GitHub's runner is obeyed anywhere in a line.
-        let line = if line.contains("##[") {
+        let line = if commands(&line) {
             self.guarded(&line)
         } else {
             line
@@ -336,9 +335,12 @@ impl Console {
     fn say(&self, line: &str) {
         self.end_agent_talk();
         let text = format!("{line}\n");
-        let commands =
-            text.contains("##[") || text.lines().any(|line| line.trim_start().starts_with("::"));
-        self.to_stderr(&if commands { self.guarded(&text) } else { text });
+        let text = if commands(&text) {
+            self.guarded(&text)
+        } else {
+            text
+        };
+        self.to_stderr(&text);
     }
 
     fn to_stderr(&self, text: &str) {
@@ -357,6 +359,12 @@ impl Console {
             .map(|size| size.ws_col)
             .filter(|columns| *columns > 0)
     }
+}
+
+/// Whether GitHub's runner may obey a line of it: it skips blanks before the new form, and obeys the old one
+/// anywhere in a line.
+fn commands(text: &str) -> bool {
+    text.contains("##[") || text.lines().any(|line| line.trim_start().starts_with("::"))
 }
 
 /// A word that an agent cannot know.

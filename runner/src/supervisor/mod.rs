@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure, OrFail as _};
 use crate::home::{StateFolder, StateRoot};
 use crate::proxy::Keys;
 
-pub use recorder::{Recorder, now_ms};
+pub use recorder::{Closed, Recorder, now_ms};
 pub use registry::StopRequest;
 
 /// The hidden subcommand.

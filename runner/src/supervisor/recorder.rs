@@ -2,7 +2,7 @@
 //! tells followers, in that order, so that nobody ever hears of what is not recorded. The projection
 //! can be made again from the events; it is flushed to disk once, when work on a task ends.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -28,6 +28,11 @@ enum Message {
     },
     Settle {
         task: TaskId,
+        answer: Answer<()>,
+    },
+    Close {
+        task: TaskId,
+        closed: bool,
         answer: Answer<()>,
     },
     View {
@@ -56,6 +61,20 @@ pub struct Recorder {
     messages: mpsc::Sender<Message>,
 }
 
+/// Nobody begins a command in the room of this task until it is dropped.
+#[derive(Debug)]
+pub struct Closed {
+    recorder: Recorder,
+    task: TaskId,
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        // A recorder that is gone lets nobody in either.
+        self.recorder.set_closed(&self.task, false).ok();
+    }
+}
+
 impl Recorder {
     /// Opens the store and starts the thread.
     pub fn start(folder: StateFolder) -> Result<Self, Failure> {
@@ -65,6 +84,7 @@ impl Recorder {
             folder,
             views: HashMap::new(),
             followers: HashMap::new(),
+            closed: HashSet::new(),
         };
         for record in ledger.store.all(0)? {
             ledger.take_in(&record)?;
@@ -94,6 +114,23 @@ impl Recorder {
     pub fn settle(&self, task: &TaskId) -> Result<(), Failure> {
         self.ask(|answer| Message::Settle {
             task: task.clone(),
+            answer,
+        })
+    }
+
+    /// Lets nobody begin a command in the room of a task: what is looked at from here on stays as it is.
+    pub fn close_room(&self, task: &TaskId) -> Result<Closed, Failure> {
+        self.set_closed(task, true)?;
+        Ok(Closed {
+            recorder: self.clone(),
+            task: task.clone(),
+        })
+    }
+
+    fn set_closed(&self, task: &TaskId, closed: bool) -> Result<(), Failure> {
+        self.ask(|answer| Message::Close {
+            task: task.clone(),
+            closed,
             answer,
         })
     }
@@ -153,6 +190,8 @@ struct Ledger {
     folder: StateFolder,
     views: HashMap<TaskId, TaskView>,
     followers: HashMap<TaskId, Vec<UnboundedSender<Record>>>,
+    /// Tasks whose checkout is about to go.
+    closed: HashSet<TaskId>,
 }
 
 impl Ledger {
@@ -183,6 +222,18 @@ impl Ledger {
                     .map_err(Failure::from)
                     .and_then(|()| self.project(&task, durable::write));
                 answer.send(settled).ok();
+            }
+            Message::Close {
+                task,
+                closed,
+                answer,
+            } => {
+                if closed {
+                    self.closed.insert(task);
+                } else {
+                    self.closed.remove(&task);
+                }
+                answer.send(Ok(())).ok();
             }
             Message::View { task, answer } => {
                 answer.send(Ok(self.views.get(&task).cloned())).ok();
@@ -238,6 +289,10 @@ impl Ledger {
     fn refuse_illegal(&self, task: &TaskId, events: &[Event]) -> Result<(), Failure> {
         let mut stage = self.views.get(task).map(|view| view.stage);
         for event in events {
+            if matches!(event, Event::Exec { .. }) && self.closed.contains(task) {
+                let what = format!("the checkout of task {task} is about to be removed");
+                return Err(Failure::new(Exit::Conflict, what));
+            }
             stage = Some(crate::stage::Stage::apply(stage, event).or_fail(Exit::Internal)?);
         }
         Ok(())

@@ -121,8 +121,7 @@ fn tell(console: &Console, (files, rounds): (u32, u32), times: Times, object: &m
             ],
         );
         console.talk(&format!(
-            "{} files, {} rounds of each, interleaved",
-            files, rounds
+            "{files} files, {rounds} rounds of each, interleaved"
         ));
     }
 }
