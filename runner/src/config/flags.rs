@@ -59,7 +59,7 @@ pub struct Flags {
     /// repository calls for [default: auto]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = words::toolchain)]
     pub toolchain: Vec<ToolWord>,
-    /// Go without the [setup] of the configuration
+    /// Go without the `[setup]` of the configuration
     #[arg(long)]
     pub no_setup: bool,
     /// A further path that the room can read
