@@ -154,15 +154,37 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A path that every server reads as the same one: no step up, no empty part, nothing that decodes to a separator.
+/// A path that every server reads as the same one: no step, no empty part, and nothing encoded but what stands for
+/// itself wherever it is decoded.
 fn is_plain_path(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    let hidden = ["%2e", "%2f", "%5c", "%25", "%00", "\\", "//", "#", ";"];
-    let steps = |part: &str| part == "." || part == "..";
+    let Some(decoded) = decoded(path) else {
+        return false;
+    };
+    // Some servers drop dots and blanks at the end of a part.
+    let steps = |part: &str| !part.is_empty() && part.trim_matches(['.', ' ']).is_empty();
     path.starts_with('/')
         && path.bytes().all(|byte| (0x21..0x7f).contains(&byte))
-        && !hidden.iter().any(|hidden| lower.contains(hidden))
-        && !path.split('/').any(steps)
+        && !path.contains(['\\', '#', ';'])
+        && !path.contains("//")
+        && !decoded.split('/').any(steps)
+}
+
+/// The path with `%XX` decoded; `None` where that is something else than printable ASCII, stands for a character that
+/// divides paths, or is not well-formed: servers differ in what they make of those.
+fn decoded(path: &str) -> Option<String> {
+    let mut parts = path.split('%');
+    let mut decoded = parts.next()?.to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let two = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let byte = u8::from_str_radix(digits, 16).ok().filter(|_| two)?;
+        if !(0x20..0x7f).contains(&byte) || b"./\\;%?#".contains(&byte) {
+            return None;
+        }
+        decoded.push(char::from(byte));
+        decoded.push_str(rest);
+    }
+    Some(decoded)
 }
 
 impl Upstream {
@@ -284,6 +306,8 @@ mod tests {
             ("POST", "/v1/messages"),
             ("POST", "/v1/messages?beta=true"),
             ("GET", "/v1/models/x"),
+            ("GET", "/v1/models/a%20b%3Ac"),
+            ("GET", "/v1/models/x.y..z"),
         ] {
             assert!(credential.takes(method, path), "{method} {path}");
         }
@@ -297,6 +321,23 @@ mod tests {
             ("GET", "/v1/models/%2e%2e/admin"),
             ("GET", "/v1/models/%252e%252e/admin"),
             ("GET", "/v1/models/..;/admin"),
+            ("GET", "/v1/models/..%3b/admin"),
+            ("GET", "/v1/models/..%3B/admin"),
+            ("GET", "/v1/models/%c0%ae%c0%ae/admin"),
+            ("GET", "/v1/models/%u002e%u002e/admin"),
+            ("GET", "/v1/models/x%0d%0aX-A:%20b"),
+            ("GET", "/v1/models/..%09/admin"),
+            ("GET", "/v1/models/..%20/admin"),
+            ("GET", "/v1/models/.%20./admin"),
+            ("GET", "/v1/models/.../admin"),
+            ("GET", "/v1/models/x%7f"),
+            ("GET", "/v1/models/x%3fy"),
+            ("GET", "/v1/models/x%23y"),
+            ("GET", "/v1/models/x%5Cy"),
+            ("GET", "/v1/models/x%2Fy"),
+            ("GET", "/v1/models/x%+1"),
+            ("GET", "/v1/models/x%4"),
+            ("GET", "/v1/models/x%"),
             ("GET", "/v1/models//x"),
             ("GET", "/v1/models/a\\..\\b"),
             ("GET", "/"),
