@@ -151,7 +151,8 @@ fn named(target: &Target, hello: Option<Hello>) -> Option<Refusal> {
             found: name.unwrap_or_default(),
         }),
         Some(Hello::Hidden) => Some(Refusal::HiddenName { target }),
-        Some(Hello::Partial | Hello::NotTls) | None => Some(Refusal::NotTls { target }),
+        Some(Hello::Partial | Hello::NotTls) => Some(Refusal::NotTls { target }),
+        None => Some(Refusal::Greeting { target }),
     }
 }
 

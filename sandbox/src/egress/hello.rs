@@ -30,16 +30,25 @@ pub enum HelloError {
     /// Longer than any that is met.
     #[error("the TLS greeting is longer than {LONGEST} bytes")]
     TooLong,
-    /// Lengths that do not fit into each other, a name that is no text, two names.
+    /// Another record first, an odd version, lengths that do not fit into each other, a name that is no text, two names.
     #[error("the TLS greeting is malformed")]
     Malformed,
 }
 
-/// Reads what has come so far, from the first byte of the connection.
+/// Reads what has come so far, from the first byte of the connection. What begins like TLS is TLS: servers forgive
+/// records before a greeting, and greetings of old forms, that name nobody.
 pub fn read_hello(bytes: &[u8]) -> Result<Hello, HelloError> {
     match bytes {
-        [] => return Ok(Hello::Partial),
-        [HANDSHAKE] | [HANDSHAKE, 3, ..] => {}
+        [] | [0x14..=0x18] => return Ok(Hello::Partial),
+        [HANDSHAKE, ..] => {}
+        // The second is the greeting of SSL 2, by which TLS can be begun: its length with the first bit set, its kind, a
+        // version.
+        [0x14..=0x18, 3, ..] | [0x80..=0xbf, _, CLIENT_HELLO, 3, ..] => {
+            return Err(HelloError::Malformed);
+        }
+        [0x80..=0xbf] | [0x80..=0xbf, _] | [0x80..=0xbf, _, CLIENT_HELLO] => {
+            return Ok(Hello::Partial);
+        }
         _ => return Ok(Hello::NotTls),
     }
     let Some(message) = handshake(bytes)? else {
@@ -232,6 +241,34 @@ mod tests {
             hello(&[(SERVER_NAME, vec![0, 9, 0])], 99),
         ] {
             assert_eq!(read_hello(&odd), Err(HelloError::Malformed));
+        }
+        let good = hello(&[sni(b"a.org")], 99);
+        for before in [
+            &b"\x15\x03\x01\0\x02\x01\0"[..],
+            b"\x14\x03\x03\0\x01\x01",
+            b"\x17\x03\x03\0\x01\0",
+            b"\x18\x03\x03\0\x01\0",
+            b"\x16\x03\x01\0\0",
+        ] {
+            let late = [before, &good].concat();
+            assert_eq!(read_hello(&late), Err(HelloError::Malformed), "{before:?}");
+        }
+        let old = [&[HANDSHAKE, 2][..], &good[2..]].concat();
+        assert_eq!(read_hello(&old), Err(HelloError::Malformed));
+        assert_eq!(
+            read_hello(b"\x80\x2e\x01\x03\x01\0\x15"),
+            Err(HelloError::Malformed)
+        );
+        for partial in [&b"\x14"[..], b"\x15", b"\x16", b"\x80", b"\x80\x2e\x01"] {
+            assert_eq!(read_hello(partial), Ok(Hello::Partial), "{partial:?}");
+        }
+        for other in [
+            &b"\x14\x05"[..],
+            b"\xff\xfb\x01",
+            b"\x80\x2e\x02",
+            b"\x05\0",
+        ] {
+            assert_eq!(read_hello(other), Ok(Hello::NotTls), "{other:?}");
         }
         let endless = [&[HANDSHAKE, 3, 1, 0, 4, CLIENT_HELLO, 0xff, 0, 0][..]].concat();
         assert_eq!(read_hello(&endless), Err(HelloError::TooLong));

@@ -55,8 +55,22 @@ pub enum Refusal {
     OtherName {
         /// What was asked for.
         target: Target,
-        /// What the TLS greeting names, or the `Host` of the inner request.
+        /// What the TLS greeting names.
         found: String,
+    },
+    /// The `Host` of a request is another one than that of its URL or of its connection.
+    #[error("the request to {} says Host: {found:?}", target.host)]
+    OtherHost {
+        /// What was asked for.
+        target: Target,
+        /// What stands in `Host`.
+        found: String,
+    },
+    /// It begins as TLS does, and what name it asks for cannot be read.
+    #[error("the connection to {} begins like TLS and has no greeting that can be read", target.host)]
+    Greeting {
+        /// What was asked for.
+        target: Target,
     },
     /// Something else than TLS on a port that is for TLS.
     #[error("the connection to {}:{} does not speak TLS", target.host, target.port)]
@@ -102,6 +116,8 @@ impl Refusal {
             | Self::Port { target, .. }
             | Self::Answer { target, .. }
             | Self::OtherName { target, .. }
+            | Self::OtherHost { target, .. }
+            | Self::Greeting { target }
             | Self::NotTls { target }
             | Self::HiddenName { target } => target.host.to_string(),
             Self::Address { text, .. } | Self::Name { text } => text.clone(),
@@ -116,6 +132,8 @@ impl Refusal {
             | Self::Port { target, .. }
             | Self::Answer { target, .. }
             | Self::OtherName { target, .. }
+            | Self::OtherHost { target, .. }
+            | Self::Greeting { target }
             | Self::NotTls { target }
             | Self::HiddenName { target } => Some(target.port),
             Self::Address { port, .. } => *port,
@@ -137,7 +155,10 @@ impl Refusal {
             Self::Answer { .. } => {
                 "only public addresses, unless host and port are named".to_owned()
             }
-            Self::OtherName { .. } => "one connection, one host name".to_owned(),
+            Self::OtherName { .. } | Self::OtherHost { .. } => {
+                "one connection, one host name".to_owned()
+            }
+            Self::Greeting { .. } => "a TLS connection begins with its whole greeting".to_owned(),
             Self::NotTls { .. } => {
                 "TLS alone on port 443, unless host and port are named".to_owned()
             }
@@ -160,6 +181,8 @@ impl Refusal {
             Self::Address { .. }
             | Self::Name { .. }
             | Self::OtherName { .. }
+            | Self::OtherHost { .. }
+            | Self::Greeting { .. }
             | Self::HiddenName { .. }
             | Self::Path { .. } => None,
         }
@@ -268,6 +291,11 @@ mod tests {
                 "{flag}"
             );
         }
+        let other = Refusal::OtherHost {
+            target: target("a.org", 80),
+            found: "b.org".to_owned(),
+        };
+        insta::assert_snapshot!(other.told(&policy), @r#"refused by Airlock: the request to a.org says Host: "b.org" (one connection, one host name)"#);
         let address = Refusal::of_name(
             "127.0.0.1",
             Some(80),

@@ -250,7 +250,7 @@ impl<'h> Lines<'h> {
                 Ok(())
             };
         };
-        let other = |found: &str| Refusal::OtherName {
+        let other = |found: &str| Refusal::OtherHost {
             target: target.clone(),
             found: found.chars().take(256).collect(),
         };

@@ -196,6 +196,45 @@ for name in ("b.localhost", "a.localhost", "A.LOCALHOST"):
 }
 
 #[test]
+fn what_begins_like_tls_is_judged_as_tls() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let server = Server::new(|mut client, teller| {
+        let mut all = Vec::new();
+        client.read_to_end(&mut all).ok();
+        teller.send(String::from_utf8_lossy(&all).into_owned()).ok();
+    });
+    let port = server.port();
+    let script = format!(
+        r#"python3 -c '
+import socket
+for first in (b"\x15\x03\x01\0\x02\x01\0", b"\x14\x03\x03\0\x01\x01", b"\x16\x02\0\0\x05odd", b"\x80\x2e\x01\x03\x01", b"plain\n"):
+    s = socket.create_connection(("127.0.0.1", 808), 10)
+    s.sendall(b"CONNECT a.localhost:{port} HTTP/1.1\r\n\r\n")
+    assert b" 200 " in s.recv(1000)
+    s.sendall(first + b"behind"); s.shutdown(socket.SHUT_WR); print(s.recv(1) == b"")
+' ; curl -sS --noproxy "" -x http://127.0.0.1:808 -H "Host: evil.test" http://a.localhost:{port}/"#
+    );
+    let net = format!("allow:a.localhost:{port}");
+    repo.task(&["--task", "t1", "--net", &net], &script)
+        .exits(11);
+    let log = repo.log_of("t1");
+    let told: String = server.told().concat();
+    assert_eq!(told, "plain\nbehind", "{log}");
+    assert!(
+        log.starts_with(&"True\n".repeat(5)) && log.contains("says Host: \"evil.test\""),
+        "{log}"
+    );
+    let rule = "a TLS connection begins with its whole greeting";
+    assert!(
+        denials(&env, "t1")
+            .iter()
+            .any(|denial| denial["rule"] == rule),
+        "{log}"
+    );
+}
+
+#[test]
 fn there_is_no_other_way_out() {
     let env = TestEnv::new();
     let repo = env.repository();
