@@ -112,6 +112,7 @@ async fn lead(mut client: Inbound, routes: &Routes, target: &Target, asked: Aske
 
 /// A connection whose first bytes decide: TLS to this very host, or on port 80 plain HTTP to it.
 async fn judged(mut client: Inbound, routes: &Routes, target: &Target, server: TcpStream) {
+    client.begin();
     let refusal = loop {
         match read_hello(&client.buffer) {
             Ok(Hello::Partial) => {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-/// How long a head may take to come.
+/// How long a whole head may take to come, in however many pieces.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a client is heard out that has its answer.
 const LAST: Duration = Duration::from_secs(10);
@@ -21,6 +21,8 @@ pub(super) struct Inbound {
     pub(super) writing: WriteHalf<UnixStream>,
     /// Read and not used yet.
     pub(super) buffer: Vec<u8>,
+    /// When the head that is being read must be there.
+    deadline: Instant,
 }
 
 /// The reading side alone.
@@ -38,7 +40,13 @@ impl Inbound {
             reading,
             writing,
             buffer: Vec::new(),
+            deadline: Instant::now() + PATIENCE,
         }
+    }
+
+    /// What comes now is another head, with a time of its own.
+    pub(super) fn begin(&mut self) {
+        self.deadline = Instant::now() + PATIENCE;
     }
 
     /// Reads until `parse` has understood something whole, and takes it out. `None`: the client went away before. The
@@ -47,6 +55,7 @@ impl Inbound {
         &mut self,
         parse: impl Fn(&[u8]) -> Result<Option<(usize, T)>, E>,
     ) -> Result<Option<T>, E> {
+        self.begin();
         loop {
             if let Some((used, whole)) = parse(&self.buffer)? {
                 self.buffer.drain(..used.min(self.buffer.len()));
@@ -58,10 +67,14 @@ impl Inbound {
         }
     }
 
-    /// Reads on. `false`: nothing more comes, or not in time.
+    /// Reads on. `false`: nothing more comes, or the time for this head is over.
     pub(super) async fn more(&mut self) -> bool {
+        // What is ready is read even after a deadline: one that always has a byte ready is late all the same.
+        if Instant::now() >= self.deadline {
+            return false;
+        }
         let read = fill(&mut self.reading, &mut self.buffer);
-        matches!(timeout(PATIENCE, read).await, Ok(Ok(count)) if count > 0)
+        matches!(timeout_at(self.deadline, read).await, Ok(Ok(count)) if count > 0)
     }
 
     /// Says something; a client that has gone does not hear it.
@@ -106,4 +119,32 @@ pub(super) async fn fill(
 ) -> io::Result<usize> {
     buffer.reserve(PIECE);
     stream.read_buf(buffer).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_has_one_time_however_it_is_cut() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (mut client, server) = UnixStream::pair().unwrap();
+            let mut inbound = Inbound::new(server);
+            client.write_all(b"G").await.unwrap();
+            let given = inbound.deadline;
+            assert!(inbound.more().await);
+            assert_eq!(inbound.deadline, given, "a byte is worth no time");
+            client.write_all(b"E").await.unwrap();
+            inbound.deadline = Instant::now();
+            assert!(!inbound.more().await, "too late, though a byte is there");
+            assert_eq!(inbound.buffer, b"G");
+            inbound.begin();
+            assert!(inbound.more().await);
+            assert_eq!(inbound.buffer, b"GE");
+        });
+    }
 }
