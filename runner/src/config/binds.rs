@@ -154,7 +154,7 @@ pub(super) fn not_led_out(wish: &Given<PathBuf>, checkout: &Path) -> Result<(), 
 }
 
 /// A path with its links followed as far as it exists.
-fn settled(path: &Path) -> PathBuf {
+pub(super) fn settled(path: &Path) -> PathBuf {
     match (fs::canonicalize(path), path.parent(), path.file_name()) {
         (Ok(path), _, _) => path,
         (Err(_not_there), Some(parent), Some(name)) => settled(parent).join(name),

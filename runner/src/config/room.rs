@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use sandbox::egress::Credential;
+use sandbox::egress::{Credential, KeySource};
 
 use super::agents::{self, Agent};
-use super::binds::{Forbidden, not_led_out};
+use super::binds::{Forbidden, not_led_out, settled};
 use super::command::Chosen;
 use super::credentials;
 use super::defaults::BOUNDS;
@@ -134,11 +134,52 @@ impl Scene<'_> {
         if let Some(folder) = self.host.caller.get(OsStr::new("XDG_RUNTIME_DIR")) {
             forbidden.add(Path::new(folder), "where your daemons listen");
         }
+        for file in self.key_files() {
+            forbidden.add(file, "where the value of a credential is kept");
+        }
         forbidden
+    }
+
+    /// Files of the user's that hold values of credentials, also of those that this task does not use.
+    fn key_files(&self) -> impl Iterator<Item = &Path> {
+        let known = self.layers.user.credentials.values();
+        known.filter_map(|credential| match &credential.value.source {
+            KeySource::File(path) => Some(path.as_path()),
+            KeySource::Env(_) => None,
+        })
+    }
+
+    /// Refuses a value that stands where the room looks without being asked to: in the git directory, in the system's
+    /// folders, or in the checkout that a session sees as it is.
+    fn keys_out_of_sight(&self) -> Result<(), Failure> {
+        let isolation = self.isolation().value;
+        if !isolation.confined() {
+            return Ok(());
+        }
+        let mut seen = vec![
+            self.repository.common_dir().to_owned(),
+            PathBuf::from("/usr"),
+        ];
+        if isolation == Isolation::Session {
+            seen.push(self.repository.room_path());
+        }
+        for file in self.key_files() {
+            let found = settled(file);
+            if let Some(place) = seen.iter().find(|place| found.starts_with(place)) {
+                return Err(Failure::usage(format!(
+                    "the room would see {}, where the value of a credential is kept: it lies in {}",
+                    file.display(),
+                    place.display()
+                ))
+                .advise("keep it in another place, and change `file` in your config.toml"));
+            }
+        }
+        Ok(())
     }
 
     /// The paths that the room shows, as the kernel will find them.
     pub(super) fn binds(&self) -> Result<(Bound, Bound), Failure> {
+        self.keys_out_of_sight()?;
         let forbidden = self.forbidden();
         let checkout = self.repository.room_path();
         let check = |wish: &Given<PathBuf>| {
