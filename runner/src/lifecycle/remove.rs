@@ -153,6 +153,7 @@ impl Life<'_> {
             folder.subagents(),
             folder.feedback(),
             folder.outbox(),
+            folder.proxy(),
         ] {
             worktrees::remove_tree(&path).or_fail(Exit::Internal)?;
         }
