@@ -1,17 +1,21 @@
 //! One plain HTTP request and its answer. Both ends are told that the connection ends with it, so the next request is
 //! read, judged and led anew.
 //!
-//! Must never send a byte of the client's that does not belong to the request.
+//! Must never send a byte of the client's that does not belong to the request, or give a room the value of a credential
+//! that its upstream says.
 
 use std::io;
 
-use sandbox::egress::{Body, Chunks, Credential, Exchange, Refusal, Target, read_response};
+use sandbox::egress::{
+    Body, Chunks, Credential, Exchange, Refusal, Target, read_response, write_chunk, write_end,
+};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::answer::http;
 use super::flow::{Clock, pass, put};
 use super::inbound::{Inbound, Reading, fill, hear_out};
+use super::mask::Mask;
 use super::outbound::NoWay;
 use super::routes::{Routes, Way};
 
@@ -43,7 +47,7 @@ pub(super) async fn over(
         format!("{host}:{port}")
     };
     let head = request.head(&authority, &request.path);
-    both(client, request.body, server, head).await;
+    both(client, request.body, server, (head, None)).await;
 }
 
 async fn refuse(client: Inbound, routes: &Routes, refusal: &Refusal) {
@@ -93,14 +97,14 @@ async fn with_credential(
         &format!("{}{}", credential.prefix, key.reveal()),
     );
     let path = format!("{}{}", upstream.base, request.path);
-    let head = request.head(&upstream.authority(), &path);
+    let said = (request.head(&upstream.authority(), &path), Mask::new(&key));
     if !upstream.tls {
         // Plain HTTP is for this very host alone: an upstream of any other kind cannot be written.
         if server
             .peer_addr()
             .is_ok_and(|address| address.ip().is_loopback())
         {
-            return both(client, request.body, server, head).await;
+            return both(client, request.body, server, said).await;
         }
         return client
             .end(&http(
@@ -119,7 +123,7 @@ async fn with_credential(
             .await;
     };
     match tls.connect(name, server).await {
-        Ok(server) => both(client, request.body, server, head).await,
+        Ok(server) => both(client, request.body, server, said).await,
         Err(error) => {
             let why = format!("no TLS with {}: {error}\n", upstream.host);
             client.end(&http("502 Bad Gateway", &why)).await;
@@ -127,12 +131,12 @@ async fn with_credential(
     }
 }
 
-/// Request up, answer down, until the answer ends.
+/// Request up, answer down, until the answer ends. With the head, what is struck out of the answer.
 async fn both(
     client: Inbound,
     body: Body,
     server: impl AsyncRead + AsyncWrite + Unpin,
-    head: Vec<u8>,
+    (head, mask): (Vec<u8>, Option<Mask>),
 ) {
     let clock = Clock::new();
     let (mut client, mut to_client) = client.split();
@@ -142,7 +146,7 @@ async fn both(
             put(&mut to_server, &head, &clock).await?;
             send_body(&mut client, body, &mut to_server, &clock).await
         };
-        let down = answer(&mut from_server, &mut to_client, &clock);
+        let down = answer(&mut from_server, &mut to_client, mask, &clock);
         tokio::pin!(up, down);
         let mut sending = true;
         loop {
@@ -236,10 +240,11 @@ enum Fault {
 async fn answer(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
+    mut mask: Option<Mask>,
     clock: &Clock,
 ) -> Result<(), Fault> {
     let mut buffer = Vec::new();
-    loop {
+    let chunked = loop {
         let read = read_response(&buffer)
             .map_err(|_error| Fault::Head("the answer of the server is not HTTP/1\n"))?;
         let Some(response) = read else {
@@ -255,15 +260,64 @@ async fn answer(
                 "the server changes the protocol, which was not asked for\n",
             ));
         }
-        put(to, &response.head, clock)
-            .await
-            .map_err(|_error| Fault::Rest)?;
+        let head = match &mut mask {
+            Some(mask) => mask.whole(&response.head),
+            None => response.head,
+        };
+        put(to, &head, clock).await.map_err(|_error| Fault::Rest)?;
         if response.status >= 200 {
+            break response.chunked;
+        }
+    };
+    let rest = async {
+        if let Some(mask) = mask {
+            masked(from, to, (buffer, chunked, mask), clock).await
+        } else {
+            put(to, &buffer, clock).await?;
+            pass(from, to, clock).await
+        }
+    };
+    rest.await.map_err(|_error: io::Error| Fault::Rest)
+}
+
+/// The body of an answer, with a value struck out. Chunks are written anew, since the value may be cut by their ends.
+async fn masked(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    (mut buffer, chunked, mut mask): (Vec<u8>, bool, Mask),
+    clock: &Clock,
+) -> io::Result<()> {
+    let mut chunks = chunked.then(Chunks::default);
+    let (mut data, mut out) = (Vec::new(), Vec::new());
+    loop {
+        match &mut chunks {
+            Some(chunks) => {
+                let read = chunks.data(&buffer, &mut data);
+                read.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                write_chunk(&mut out, &mask.next(&data));
+                if chunks.is_over() {
+                    write_chunk(&mut out, &mask.rest());
+                    write_end(&mut out);
+                }
+                data.clear();
+            }
+            None => out = mask.next(&buffer),
+        }
+        if !out.is_empty() {
+            put(to, &out, clock).await?;
+            out.clear();
+        }
+        if chunks.as_ref().is_some_and(Chunks::is_over) {
+            break;
+        }
+        buffer.clear();
+        if clock.wait(fill(from, &mut buffer)).await? == 0 {
             break;
         }
     }
-    put(to, &buffer, clock)
-        .await
-        .map_err(|_error| Fault::Rest)?;
-    pass(from, to, clock).await.map_err(|_error| Fault::Rest)
+    // Of a body in chunks that was cut nothing more can be said.
+    if chunks.is_none() {
+        put(to, &mask.rest(), clock).await?;
+    }
+    clock.wait(to.shutdown()).await
 }

@@ -12,6 +12,7 @@ mod exchange;
 mod flow;
 mod inbound;
 mod keys;
+mod mask;
 mod outbound;
 mod routes;
 

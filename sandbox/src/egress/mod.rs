@@ -19,7 +19,7 @@ mod rule;
 mod socks;
 
 pub use address::{is_global, may_reach};
-pub use chunks::{ChunkError, Chunks};
+pub use chunks::{ChunkError, Chunks, write_chunk, write_end};
 pub use credential::{Credential, CredentialError, KeySource, Upstream};
 pub use hello::{Hello, HelloError, read_hello};
 pub use host::{Host, HostError};

@@ -89,6 +89,35 @@ const OF_ONE_HOP: [&str; 12] = [
     "http2-settings",
 ];
 
+/// Headers that carry a credential, or ask for an answer in pieces or in another coding.
+const NOT_WITH_A_CREDENTIAL: [&str; 8] = [
+    "authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "cookie",
+    "accept-encoding",
+    "range",
+    "if-range",
+];
+
+/// How headers begin by which some servers take another method, path, host or client than the request names.
+const OF_ANOTHER_REQUEST: [&str; 13] = [
+    "forwarded",
+    "x-forwarded",
+    "x-http-method",
+    "x-method",
+    "x-original",
+    "x-override",
+    "x-rewrite",
+    "x-envoy",
+    "x-host",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "true-client-ip",
+];
+
 /// Reads the head of a request. `None`: it is not whole. Else how many bytes it had, and what it asks for.
 pub fn read_request(
     bytes: &[u8],
@@ -333,21 +362,25 @@ impl Exchange {
         head
     }
 
-    /// Puts this header in place of all of the same name and of all others that carry a credential.
+    /// Puts this header in place of all of the same name, of all others that carry a credential, and of all that make
+    /// another request of this one behind the back of whoever judged it. The answer is asked for as it is, so that the
+    /// value can be found in it.
     pub fn authorize(&mut self, name: &str, value: &str) {
-        let carries = [
-            "authorization",
-            "x-api-key",
-            "api-key",
-            "x-goog-api-key",
-            "cookie",
-        ];
+        // Gateways make one of both signs.
+        let plain = |line: &str| line.to_ascii_lowercase().replace('_', "-");
+        let own = plain(name);
         self.fields.retain(|(line, _)| {
-            let line = line.to_ascii_lowercase();
-            line != name && !carries.contains(&line.as_str())
+            let line = plain(line);
+            line != own
+                && !NOT_WITH_A_CREDENTIAL.contains(&line.as_str())
+                && !OF_ANOTHER_REQUEST
+                    .iter()
+                    .any(|begins| line.starts_with(begins))
         });
-        self.fields
-            .push((name.to_owned(), value.as_bytes().to_vec()));
+        for (name, value) in [("accept-encoding", "identity"), (name, value)] {
+            self.fields
+                .push((name.to_owned(), value.as_bytes().to_vec()));
+        }
     }
 }
 
@@ -367,6 +400,8 @@ pub struct Response {
     pub length: usize,
     /// The status.
     pub status: u16,
+    /// Whether the body, if there is one, comes in chunks.
+    pub chunked: bool,
     /// The head as it is passed on: the connection ends with the answer.
     pub head: Vec<u8>,
 }
@@ -386,6 +421,9 @@ pub fn read_response(bytes: &[u8]) -> Result<Option<Response>, RequestError> {
     };
     let reason = head.reason.unwrap_or_default();
     let mut written = format!("HTTP/1.{minor} {status} {reason}\r\n").into_bytes();
+    let chunked = Lines(head.headers)
+        .all("transfer-encoding")
+        .any(|coding| coding.to_ascii_lowercase().ends_with(b"chunked"));
     for line in head.headers.iter() {
         let of_hop = [
             "connection",
@@ -408,6 +446,7 @@ pub fn read_response(bytes: &[u8]) -> Result<Option<Response>, RequestError> {
     Ok(Some(Response {
         length,
         status,
+        chunked,
         head: written,
     }))
 }
@@ -565,6 +604,26 @@ mod tests {
     }
 
     #[test]
+    fn with_a_credential_nothing_goes_along_that_makes_another_request_of_it() {
+        let mut request = exchange(
+            "GET http://a.org/ HTTP/1.1\r\nHost: a.org\r\nX-HTTP-Method-Override: DELETE\r\nX_Http_Method: PUT\r\n\
+             X-Method-Override: PUT\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\nX-Forwarded-Host: b.org\r\n\
+             Forwarded: host=b.org\r\nX-Key: dummy\r\nx_key: dummy\r\nCookie: a\r\nAccept-Encoding: gzip\r\n\
+             Range: bytes=0-3\r\nAccept: */*\r\n\r\n",
+        );
+        request.authorize("x-key", "value");
+        let head = String::from_utf8(request.head("a.org", "/")).unwrap();
+        insta::assert_snapshot!(head.replace('\r', ""), @r"
+        GET / HTTP/1.1
+        Host: a.org
+        Accept: */*
+        accept-encoding: identity
+        x-key: value
+        Connection: close
+        ");
+    }
+
+    #[test]
     fn an_answer_says_that_the_connection_ends() {
         let text = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nhi";
         let answer = read_response(text).unwrap().unwrap();
@@ -580,6 +639,11 @@ mod tests {
         assert_eq!(meanwhile.head, b"HTTP/1.1 100 Continue\r\n\r\n");
         assert_eq!(read_response(b"HTTP/1.1 200"), Ok(None));
         assert!(read_response(b"SSH-2.0-x\r\n\r\n").is_err());
+        let chunked = |text: &[u8]| read_response(text).unwrap().unwrap().chunked;
+        assert!(chunked(
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n"
+        ));
+        assert!(!chunked(text));
     }
 
     proptest! {

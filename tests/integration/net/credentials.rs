@@ -203,6 +203,99 @@ fn after_the_death_of_a_supervisor_the_value_is_missing_until_it_is_given_anew()
     );
 }
 
+#[test]
+fn what_the_upstream_says_of_the_value_is_struck_out() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let server = Server::http(|request| {
+        let key = request
+            .lines()
+            .find_map(|line| line.strip_prefix("x-api-key: "))
+            .unwrap_or_default();
+        let (begin, end) = key.split_at(key.len() / 2);
+        let (first, second) = (begin.len() + 6, end.len() + 5);
+        let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        match request.split(' ').nth(1) {
+            Some("/v1/models/chunks") => format!(
+                "{chunks}{first:x}\r\nfirst {begin}\r\n{second:X};x\r\n{end} last\r\n1\r\n\n\r\n0\r\nX-Key: {key}\r\n\r\n"
+            )
+            .into_bytes(),
+            Some("/v1/models/head") => {
+                format!("HTTP/1.1 200 {key}\r\nX-Echo: a{key}\r\nContent-Length: 0\r\n\r\n").into_bytes()
+            }
+            _ => ok(request),
+        }
+    });
+    configure(&env, &format!("http://localhost:{}", server.port()), "");
+    let script = "curl -sS --compressed -H 'X-HTTP-Method-Override: DELETE' -H 'X-Original-URL: /admin' http://model.airlock/v1/models/echo
+        curl -sS http://model.airlock/v1/models/chunks; curl -sSi http://model.airlock/v1/models/head";
+    run(&repo, script).exits(11);
+    let log = repo.log_of("t1").replace('\r', "");
+    let stars = "*".repeat(KEY.len());
+    assert!(!log.contains(KEY), "{log}");
+    for text in [
+        format!("\nx-api-key: {stars}\n"),
+        format!("first {stars} last\n"),
+        format!("HTTP/1.1 200 {stars}\nX-Echo: a{stars}\n"),
+        "\naccept-encoding: identity\n".to_owned(),
+    ] {
+        assert!(log.contains(&text), "{text}:\n{log}");
+    }
+    let told = server.told();
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(
+        told.iter().all(|request| request.contains(KEY)
+            && !request.contains("DELETE")
+            && !request.contains("admin")),
+        "{told:#?}"
+    );
+    assert!(env.task_folder("t1").join("proxy").exists());
+    repo.airlock(&["rm", "t1", "--discard"]).run().exits(0);
+    assert!(!env.task_folder("t1").join("proxy").exists());
+}
+
+#[test]
+fn a_file_that_holds_a_value_is_shown_in_no_room() {
+    let env = TestEnv::new();
+    let repo = env.repository();
+    let keys = env.path().join("keys");
+    fs::create_dir(&keys).unwrap();
+    let file = |path: &Path| {
+        fs::write(path, KEY).unwrap();
+        env.configure(&format!(
+            "[sandbox.credentials.model]\nupstream = \"https://api.example.com\"\nfile = \"{}\"\npaths = [\"/v1/\"]\n",
+            path.display()
+        ));
+    };
+    let key = keys.join("model");
+    file(&key);
+    let link = env.path().join("link");
+    std::os::unix::fs::symlink(&key, &link).unwrap();
+    for shown in [&key, &keys, &link] {
+        for flag in ["--ro", "--rw"] {
+            repo.airlock(&["run", flag, shown.to_str().unwrap(), "--", "true"])
+                .run()
+                .exits(2)
+                .says("where the value of a credential is kept");
+        }
+    }
+    let inside = repo.path().join("key.txt");
+    file(&inside);
+    let session = ["run", "--isolation", "session", "--", "cat", "key.txt"];
+    repo.airlock(&session)
+        .run()
+        .exits(2)
+        .says("the room would see");
+    fs::remove_file(&inside).unwrap();
+    file(&repo.path().join(".git/key"));
+    repo.airlock(&["run", "--", "true"])
+        .run()
+        .exits(2)
+        .says("the room would see");
+    file(&key);
+    repo.airlock(&["run", "--", "true"]).run().exits(11);
+}
+
 /// Speaks TLS with a certificate for `api.localhost` and prints its port and the header of each request.
 const TLS: &str = "
 import http.server, ssl, sys
