@@ -2,11 +2,12 @@
 //! by the socket, never by what is said there. Every request is put to the one policy function of
 //! [`sandbox::egress`], and so is every request of a connection that is used again.
 //!
-//! What is bounded: connections of one task, the head of a request, what waits in a buffer, how long nothing happens.
+//! What is bounded: connections of one task and of all tasks together, the head of a request, what waits in a buffer, how long nothing happens.
 //! Must never follow a redirect, connect to another address than the one that was judged, or put a credential on a
 //! connection that others can read.
 
 mod answer;
+mod budget;
 mod conversation;
 mod exchange;
 mod flow;
@@ -22,10 +23,11 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::{Arc, mpsc as blocking};
+use std::time::Duration;
 
 use sandbox::egress::{Credential, Policy, SOCKET};
 use sandbox::{DENIALS, Denial, DenialLog};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -33,12 +35,14 @@ use tokio::task::JoinSet;
 use crate::home::TaskFolder;
 use crate::task::TaskId;
 
+use budget::Budget;
+pub use budget::more_descriptors;
 pub use keys::Keys;
 use routes::Routes;
 pub use routes::{RootsError, certificates};
 
-/// Connections of one task at one time; further ones wait.
-const MOST: usize = 128;
+/// How long nothing is accepted after that has failed, as when the host has no descriptors left.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a proxy cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -112,16 +116,29 @@ async fn serve(
     (mut log, mut told): (DenialLog, mpsc::Receiver<Denial>),
     mut stopped: oneshot::Receiver<()>,
 ) {
+    let budget = Budget::of_this_process();
     let mut connections = JoinSet::new();
+    // The one that has been accepted and has no place in the budget yet.
+    let mut waiting: Option<UnixStream> = None;
     loop {
         tokio::select! {
             biased;
             _asked = &mut stopped => break,
             Some(denial) = told.recv() => log.note(denial),
             Some(_ended) = connections.join_next(), if !connections.is_empty() => {}
-            accepted = listener.accept(), if connections.len() < MOST => {
-                if let Ok((client, _address)) = accepted {
-                    connections.spawn(conversation::hold(client, Arc::clone(routes)));
+            place = budget.place(), if waiting.is_some() => {
+                if let Some(client) = waiting.take() {
+                    let routes = Arc::clone(routes);
+                    connections.spawn(async move {
+                        conversation::hold(client, routes).await;
+                        drop(place);
+                    });
+                }
+            }
+            accepted = listener.accept(), if waiting.is_none() && connections.len() < budget.of_one_task => {
+                match accepted {
+                    Ok((client, _address)) => waiting = Some(client),
+                    Err(_no_descriptors) => tokio::time::sleep(PAUSE).await,
                 }
             }
         }

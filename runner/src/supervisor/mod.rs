@@ -52,6 +52,7 @@ pub struct Shop {
 pub fn main(args: &[OsString]) -> ExitCode {
     // A starter that stands in a session of its own must not take the supervisor with it.
     nix::unistd::setsid().ok();
+    crate::proxy::more_descriptors();
     let mut said = io::stdout().lock();
     match open(args) {
         Ok(Some((shop, lock, listener))) => {
