@@ -249,6 +249,9 @@ pub struct Spec {
     pub setup: Option<Setup>,
     /// Further readable paths.
     pub ro: Vec<PathBuf>,
+    /// Those of `ro` that nobody named: installed programs, without the files beside them that hold tokens.
+    #[serde(default)]
+    pub installed: Vec<PathBuf>,
     /// Further writable paths.
     pub rw: Vec<PathBuf>,
     /// Plain environment values set by the configuration.

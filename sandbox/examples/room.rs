@@ -49,6 +49,7 @@ fn parse(args: Vec<OsString>) -> Option<(PathBuf, Vec<OsString>, RoomSpec, u32)>
         outbox: folder.join("outbox"),
         ro: Vec::new(),
         rw: Vec::new(),
+        tools: Vec::new(),
         layers: Vec::new(),
         forbidden: vec![folder.clone()],
         net: Net::None,

@@ -242,6 +242,7 @@ mod tests {
             outbox: "/x/outbox".into(),
             ro: ro.iter().map(PathBuf::from).collect(),
             rw: Vec::new(),
+            tools: Vec::new(),
             layers: Vec::new(),
             forbidden: vec!["/usr/share/doc".into()],
             net: Net::None,

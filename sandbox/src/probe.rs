@@ -87,6 +87,7 @@ fn look(folder: &Path) -> Result<String, Unavailable> {
         outbox: folder.join("outbox"),
         ro: Vec::new(),
         rw: Vec::new(),
+        tools: Vec::new(),
         layers: layer(folder),
         forbidden: Vec::new(),
         net: Net::None,

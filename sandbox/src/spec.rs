@@ -47,6 +47,10 @@ pub struct RoomSpec {
     /// Further paths, writable at their own place.
     #[serde(with = "wire::paths")]
     pub rw: Vec<PathBuf>,
+    /// Those of `ro` that nobody named and that hold installed programs: files in them that usually hold tokens are
+    /// covered, as they are in layers and in the system's folders.
+    #[serde(with = "wire::paths")]
+    pub tools: Vec<PathBuf>,
     /// Folders and files of the host that the room shows below its HOME instead of at their own place.
     pub layers: Vec<Layer>,
     /// What no `ro`, `rw` or layer may cover or lie in: state root, configuration folder, the repository's git folder.

@@ -50,6 +50,8 @@ mod setup;
 mod signals;
 /// The rules of the source itself.
 mod tidy;
+/// Tokens beside programs and caches of the host.
+mod tokens;
 /// Builds and tests without a network, from the caches of the host.
 mod toolchains;
 /// A sandbox that cannot be had: cause, remedy, and nothing ran.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tests::{TestEnv, TestRepo};
 
 /// A program of this host as its caller would find it; where it is not here, says that nothing was checked.
-fn program(name: &str) -> Option<PathBuf> {
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let of_caller = folders.iter().map(|folder| folder.join(name));
@@ -40,7 +40,7 @@ fn sysroot() -> Option<PathBuf> {
     ))
 }
 
-fn file(path: &Path, text: &str) {
+pub(crate) fn file(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
@@ -71,7 +71,7 @@ fn furnished(env: &TestEnv) {
 }
 
 /// Everything below the room's home with its content.
-const LOOK: &str =
+pub(crate) const LOOK: &str =
     "cd ~; find . -type f | sort | while read f; do echo \"$f: $(cat $f)\"; done; env | sort";
 
 #[test]

@@ -18,6 +18,9 @@ const SYSTEM: &[(&str, &str)] = &[
     ("/dev", "the kernel's"),
 ];
 
+/// Folders below HOME of keys and of settings that hold tokens.
+const SECRET: &[&str] = &[".aws", ".config", ".docker", ".gnupg", ".kube", ".ssh"];
+
 /// Memory that people use as a disk; what lies below it is nobody's device.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -88,6 +91,13 @@ impl Forbidden {
     /// One more path with what it is.
     pub(super) fn add(&mut self, path: &Path, what: &'static str) {
         self.0.push((settled(path), what));
+    }
+
+    /// The folders in a person's home that hold keys and tokens.
+    pub(super) fn add_secrets(&mut self, home: &Path) {
+        for name in SECRET {
+            self.add(&home.join(name), "where keys and tokens are kept");
+        }
     }
 
     /// The path itself as the kernel will find it, or why no room gets it.

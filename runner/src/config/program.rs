@@ -16,8 +16,8 @@ use super::places;
 /// What every room has of the host.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 
-/// Folders below HOME that hold installed programs and nothing else, each shown as a whole: what lies
-/// in them refers to the rest by absolute paths.
+/// Folders below HOME that hold installed programs, each shown as a whole: what lies in them refers to the rest by
+/// absolute paths. The room covers files in them that usually hold tokens.
 const INSTALLED: &[&str] = &[
     ".asdf",
     ".bun",
@@ -225,12 +225,18 @@ impl Programs {
             .filter(|folder| folder.ends_with("bin"))
             .and_then(Path::parent);
         if let Some(prefix) = prefix
-            && (prefix.join("pyvenv.cfg").is_file()
+            && ((prefix.join("pyvenv.cfg").is_file() && !self.is_around_home(prefix))
                 || (prefix.join("lib").is_dir() && !self.holds_other_things(prefix)))
         {
             return prefix.to_owned();
         }
         real.to_owned()
+    }
+
+    /// Whether a folder shows all of the caller's home.
+    fn is_around_home(&self, folder: &Path) -> bool {
+        let home = self.home.as_deref();
+        home.is_some_and(|home| home.starts_with(folder))
     }
 
     /// Whether a folder is one in which more than one program, or a person, keeps things.

@@ -1,6 +1,7 @@
 //! Everything that a resolution looks at, and the [`Spec`] that comes of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use sandbox::egress::Credential;
 use worktrees::Repository;
@@ -43,6 +44,7 @@ impl Scene<'_> {
         let confined = isolation.value.confined();
         let copies = self.copies(agent.filter(|_| confined))?;
         let (mut ro, rw) = self.binds()?;
+        let named: BTreeSet<PathBuf> = ro.iter().map(|(path, _)| path.clone()).collect();
         if isolation.value.confined() {
             self.show_program(&mut chosen, &mut environment, (&mut ro, &rw));
         }
@@ -81,6 +83,7 @@ impl Scene<'_> {
             credentials,
             toolchains,
             setup,
+            installed: beyond(&named, &ro),
             ro: paths(ro),
             rw: paths(rw),
             env: environment.set,
@@ -204,6 +207,15 @@ fn of_paths<P: std::fmt::Display>(
     paths: impl Iterator<Item = (P, String)>,
 ) -> impl Iterator<Item = (String, String)> {
     paths.map(move |(path, origin)| (format!("{kind} {path}"), origin))
+}
+
+/// The paths that nobody named.
+fn beyond(named: &BTreeSet<PathBuf>, shown: &Bound) -> Vec<PathBuf> {
+    let shown = shown.iter().map(|(path, _)| path);
+    shown
+        .filter(|path| !named.contains(*path))
+        .cloned()
+        .collect()
 }
 
 /// A new id of time and chance.

@@ -58,6 +58,7 @@ impl Life<'_> {
             outbox: folder.outbox(),
             ro: spec.ro.clone(),
             rw: spec.rw.clone(),
+            tools: spec.installed.clone(),
             layers: layers(spec),
             forbidden: config::own_folder()
                 .into_iter()

@@ -8,8 +8,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::image::{Image, Kind, Tmpfs, terminals};
-use super::layers;
 use super::take::{self, Everything, GitEntry, Program, Show};
+use super::{cover, layers};
 use crate::bwrap::WARDEN;
 use crate::environment::HOME;
 use crate::error::Fault;
@@ -27,12 +27,14 @@ const SHARED_MEMORY: u64 = 64 << 20;
 /// Builds it all. Answers the paths in the room that jobs may write.
 pub(super) fn room(room: &RoomSpec, taken: &Everything) -> Result<Vec<PathBuf>, Fault> {
     let mut image = Image::new()?;
+    cover::prepare(&image)?;
     for (path, mount) in &taken.system {
         image.mount(&mount.mount, path, Kind::Folder)?;
     }
     for (path, target) in &taken.links {
         symlink(target, path).map_err(|error| Fault::at("make a link in the room", path, error))?;
     }
+    cover::system()?;
     etc(&image, taken)?;
     image.mount(&taken.proc.mount, Path::new("/proc"), Kind::Folder)?;
     devices(&mut image, taken)?;
@@ -106,6 +108,9 @@ fn private(image: &mut Image, room: &RoomSpec, taken: &Everything) -> Result<(),
         mode: "0700",
     };
     layers::home(image, home, &taken.layers)?;
+    for (layer, _) in &taken.layers {
+        cover::tool(&layer.at)?;
+    }
     for (name, content) in &room.home_files {
         begin_with(Path::new(name), content)?;
     }
@@ -196,6 +201,10 @@ fn binds(image: &Image, room: &RoomSpec, taken: &Everything) -> Result<Vec<PathB
             }
             (Source::Host, Some(mount)) => {
                 image.mount(&mount.mount, &bind.path, Kind::of(mount.is_folder))?;
+                if room.tools.contains(&bind.path) {
+                    // Before what lies deeper is mounted: what a person names is shown.
+                    cover::tool(&bind.path)?;
+                }
             }
             (Source::InTree(inner), _) if !bind.writable => {
                 image.protect(&room_tree(taken), inner)?;

@@ -249,7 +249,8 @@ fn pin(folder: &OwnedFd) -> rustix::io::Result<()> {
     attach(&mount, folder)
 }
 
-fn attach(mount: &OwnedFd, spot: &OwnedFd) -> rustix::io::Result<()> {
+/// Puts `mount` over `spot`.
+pub(super) fn attach(mount: &OwnedFd, spot: &OwnedFd) -> rustix::io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(mount, "", spot, "", flags)
 }
@@ -289,7 +290,8 @@ fn device(fd: &OwnedFd) -> rustix::io::Result<u64> {
     Ok(rustix::fs::fstat(fd)?.st_dev)
 }
 
-fn mount_id(fd: &OwnedFd) -> rustix::io::Result<u64> {
+/// Which mount a descriptor is in.
+pub(super) fn mount_id(fd: &OwnedFd) -> rustix::io::Result<u64> {
     let facts = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
     Ok(facts.stx_mnt_id)
 }

@@ -6,6 +6,7 @@
 //! never keep a descriptor of the host but its lock.
 
 pub(crate) mod build;
+mod cover;
 mod etc;
 mod idmap;
 mod image;

@@ -106,6 +106,7 @@ impl Task {
             outbox: at("outbox"),
             ro: Vec::new(),
             rw: Vec::new(),
+            tools: Vec::new(),
             layers: Vec::new(),
             forbidden: vec![folder.path().to_owned()],
             net: Net::None,

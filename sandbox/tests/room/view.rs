@@ -35,6 +35,10 @@ pub(crate) const TESTS: &[Test] = &[
         layers_take_what_is_written_and_the_host_keeps_its_own,
     ),
     (
+        "files_that_hold_tokens_are_covered_in_tools",
+        files_that_hold_tokens_are_covered_in_tools,
+    ),
+    (
         "layers_take_from_the_size_of_home",
         layers_take_from_the_size_of_home,
     ),
@@ -362,6 +366,77 @@ fn layers_take_what_is_written_and_the_host_keeps_its_own() {
     assert_eq!(names(&cache.join("sub")), ["b"]);
     let (_, log) = task.run("cat ~/.tool/cache/a");
     assert_eq!(log, "host\n", "another room begins anew");
+}
+
+/// Files of a tool's folder that hold tokens, by the tools that write them.
+const TOKENS: &[&str] = &[
+    ".npmrc",
+    ".git/config",
+    "etc/npmrc",
+    "versions/node/v20/etc/npmrc",
+    "versions/node/v20/lib/node_modules/npm/npmrc",
+    "versions/3.12/pip.conf",
+    "versions/3.12/envs/e/pip.conf",
+    "installs/node/20/etc/npmrc",
+    "venvs/x/pipx_metadata.json",
+    "x/uv-receipt.toml",
+    "plugins/p/.git/config",
+    "tools/image/node/20/etc/npmrc",
+    "node-versions/v20/installation/etc/npmrc",
+    "credentials.toml",
+];
+
+fn files_that_hold_tokens_are_covered_in_tools() {
+    let (_folder, cache) = cache();
+    for name in TOKENS {
+        let path = cache.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "TOKEN\n").unwrap();
+    }
+    let shown = ["bin/tool", "auth.json.md", "sub/own", "hidden"];
+    for name in shown {
+        std::fs::create_dir_all(cache.join(name).parent().unwrap()).unwrap();
+        std::fs::write(cache.join(name), "seen\n").unwrap();
+    }
+    // The room follows a link to the same file, and none of these leads to where nothing may be covered.
+    let link = |target: &std::path::Path, name: &str| {
+        std::os::unix::fs::symlink(target, cache.join(name)).unwrap();
+    };
+    std::fs::write(cache.join("renamed"), "TOKEN\n").unwrap();
+    link(std::path::Path::new("renamed"), "_netrc");
+    link(std::path::Path::new("20"), "installs/node/lts");
+    link(std::path::Path::new("/proc/self/root"), "hosts.yml");
+    link(std::path::Path::new("/home/someone/project/a.txt"), "npmrc");
+    std::fs::create_dir(cache.join("credentials")).unwrap();
+    std::fs::write(cache.join("credentials/named"), "named\n").unwrap();
+    let before = names(&cache);
+    let mut task = Task::new();
+    task.spec.ro = vec![cache.clone(), cache.join("versions/3.12/pip.conf")];
+    task.spec.tools = vec![cache.clone()];
+    task.spec.layers = vec![layer(&cache, "fixed", false), layer(&cache, "own", true)];
+    let at = cache.display();
+    let (outcome, log) = task.run(&format!(
+        "cd {at}; for f in {}; do test -f $f || echo none $f; cat $f; done; cat {}; grep -rsl TOKEN {at} ~/fixed ~/own; \
+         cat npmrc credentials/named; (echo x > etc/npmrc) 2>/dev/null || echo kept; \
+         (echo x > ~/own/etc/npmrc) 2>/dev/null || echo kept",
+        TOKENS.join(" "),
+        shown.join(" "),
+    ));
+    assert_eq!(outcome.exit, Exit::Code(0), "{log}");
+    // The one that is named is shown, where it was named.
+    let expected = format!(
+        "TOKEN\nseen\nseen\nseen\nseen\n{at}/versions/3.12/pip.conf\na\nnamed\nkept\nkept\n"
+    );
+    assert_eq!(log, expected);
+    assert_eq!(names(&cache), before, "nothing is made on the host");
+    for name in TOKENS {
+        let text = std::fs::read_to_string(cache.join(name)).unwrap();
+        assert_eq!(text, "TOKEN\n", "{name}");
+    }
+    // What a person names as a whole is shown as a whole.
+    task.spec.tools.clear();
+    let (_, log) = task.run(&format!("cat {at}/.npmrc {at}/etc/npmrc"));
+    assert_eq!(log, "TOKEN\nTOKEN\n");
 }
 
 fn layers_take_from_the_size_of_home() {

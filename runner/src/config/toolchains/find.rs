@@ -130,7 +130,8 @@ impl Finder<'_> {
         private: bool,
         found: &mut Found,
     ) {
-        let Some(from) = from.and_then(|from| self.may_show(&from)) else {
+        let own = from.filter(|from| !led_away(from));
+        let Some(from) = own.and_then(|from| self.may_show(&from)) else {
             return;
         };
         let home = sandbox::room_environment();
@@ -150,6 +151,17 @@ impl Finder<'_> {
         let path = self.forbidden.check(&wish).ok()?;
         // A path that is no text could not be recorded.
         path.to_str().is_some().then_some(path)
+    }
+}
+
+/// Whether a link stands in place of a cache and leads out of the folder that it stands in. Folders above may be links.
+fn led_away(cache: &Path) -> bool {
+    let is_link = fs::symlink_metadata(cache).is_ok_and(|facts| facts.is_symlink());
+    let around = cache.parent().map(fs::canonicalize);
+    match (is_link, around, fs::canonicalize(cache)) {
+        (false, _, _) => false,
+        (true, Some(Ok(around)), Ok(real)) => !real.starts_with(around),
+        (true, _, _) => true,
     }
 }
 

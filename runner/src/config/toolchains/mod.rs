@@ -4,7 +4,8 @@
 mod find;
 mod of_language;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use worktrees::Oid;
@@ -14,6 +15,7 @@ pub(super) use find::Finder;
 use super::binds::Forbidden;
 use super::environment::Environment;
 use super::origin::{Given, Origin};
+use super::places;
 use super::program::Programs;
 use super::room::Bound;
 use super::scene::Scene;
@@ -88,7 +90,7 @@ impl Scene<'_> {
             let finder = Finder {
                 caller: &self.host.caller,
                 programs: Programs::new(&self.host.caller, self.repository.room_path(), visible),
-                forbidden: self.forbidden(),
+                forbidden: without_secrets(self.forbidden(), &self.host.caller),
             };
             let demanded = matches!(origin, Origin::Flag(_) | Origin::TaskFile { .. });
             let Some(found) = finder.find(language, &origin) else {
@@ -149,13 +151,21 @@ impl Scene<'_> {
     }
 }
 
+/// The same, and no folder of keys: what a cache or a variable names is not what a person opens.
+fn without_secrets(mut forbidden: Forbidden, caller: &BTreeMap<OsString, OsString>) -> Forbidden {
+    if let Some(home) = places::home(caller) {
+        forbidden.add_secrets(&home);
+    }
+    forbidden
+}
+
 /// The parts of each toolchain that a room on this host would get: programs and caches.
 pub fn here() -> Vec<(Language, Vec<PathBuf>)> {
     let caller = std::env::vars_os().collect();
     let finder = Finder {
         caller: &caller,
         programs: Programs::new(&caller, PathBuf::from("/proc"), []),
-        forbidden: Forbidden::new(),
+        forbidden: without_secrets(Forbidden::new(), &caller),
     };
     let parts = |language| {
         let found = finder.find(language, &Origin::Default);

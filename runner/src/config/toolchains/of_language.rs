@@ -64,7 +64,8 @@ fn node(finder: &Finder<'_>, found: &mut Found) {
 
 fn python(finder: &Finder<'_>, found: &mut Found) {
     // An environment that the caller has entered, unless it lies in the checkout: the task has its own.
-    if let Some(env) = finder.named("VIRTUAL_ENV") {
+    let env = finder.named("VIRTUAL_ENV");
+    if let Some(env) = env.filter(|env| env.join("pyvenv.cfg").is_file()) {
         let shown = found.toolchain.programs.len();
         finder.installed(std::slice::from_ref(&env), vec![env.join("bin")], found);
         if found.toolchain.programs.len() > shown {

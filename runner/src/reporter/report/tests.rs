@@ -42,6 +42,7 @@ pub(crate) fn spec() -> Spec {
         toolchains: Vec::new(),
         setup: None,
         ro: Vec::new(),
+        installed: Vec::new(),
         rw: Vec::new(),
         env: BTreeMap::new(),
         pass_env: Vec::new(),
