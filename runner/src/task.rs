@@ -155,10 +155,13 @@ pub struct Bounds {
     /// Processes in the room.
     pub pids: u64,
     /// Bytes of memory of all jobs of the task.
+    #[serde(default = "usual_memory")]
     pub memory: u64,
-    /// Bytes on disk of worktree and git view.
+    /// Bytes on disk of worktree, git view and outbox.
+    #[serde(default = "usual_disk")]
     pub disk: u64,
-    /// Files and folders in worktree and git view.
+    /// Files and folders in worktree, git view and outbox.
+    #[serde(default = "usual_files")]
     pub files: u64,
     /// Bytes of the private home.
     pub home: u64,
@@ -166,6 +169,19 @@ pub struct Bounds {
     pub tmp: u64,
     /// Bytes of one file.
     pub file_size: u64,
+}
+
+/// What a task has that was recorded before there was such a limit.
+fn usual_memory() -> u64 {
+    crate::config::BOUNDS.memory
+}
+
+fn usual_disk() -> u64 {
+    crate::config::BOUNDS.disk
+}
+
+fn usual_files() -> u64 {
+    crate::config::BOUNDS.files
 }
 
 impl Bounds {
@@ -367,6 +383,16 @@ mod tests {
         let late = TaskId::fresh(1_800_000_001, 0);
         assert!(early < late);
         assert_eq!(TaskId::try_from(early.as_str().to_owned()).unwrap(), early);
+    }
+
+    #[test]
+    fn limits_that_were_recorded_before_there_were_more_are_read() {
+        let old = r#"{"timeout_ms":null,"grace_ms":1,"output":2,"pids":3,"home":4,"tmp":5,"file_size":6}"#;
+        let read: Bounds = serde_json::from_str(old).unwrap();
+        assert_eq!(
+            (read.pids, read.memory, read.idle_ms),
+            (3, crate::config::BOUNDS.memory, None)
+        );
     }
 
     #[test]

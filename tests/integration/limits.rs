@@ -160,6 +160,10 @@ fn the_worktree_has_a_size() {
             "its git folder",
             "open('/run/airlock/git/big', 'wb').write(b'x' * (24 << 20))",
         ),
+        (
+            "its outbox",
+            "open('/run/airlock/outbox/big', 'wb').write(b'x' * (24 << 20))",
+        ),
     ] {
         let run = python(&repo, &["--disk", "16M"], &format!("{script}{hold}"));
         let object = over(run, "disk");

@@ -9,7 +9,7 @@ pub(super) const BRANCH: &str = "airlock/{run}/{task}";
 pub(super) const SETUP_TIMEOUT_MS: u64 = 15 * 60 * 1000;
 
 /// The limits of an attempt; a repository's file may lower them.
-pub(super) const BOUNDS: Bounds = Bounds {
+pub const BOUNDS: Bounds = Bounds {
     timeout_ms: None,
     idle_ms: None,
     grace_ms: 10_000,

@@ -45,6 +45,7 @@ pub use agents::{
     fit_to_copy, told,
 };
 pub use credentials::{keys, place as key_place};
+pub use defaults::BOUNDS;
 pub use document::{ConfigError, Source};
 pub use environment::{EnvEntry, EnvError, looks_secret};
 pub use file::{

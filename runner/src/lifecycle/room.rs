@@ -100,9 +100,9 @@ impl Life<'_> {
         // In other modes the tree is the user's own.
         let folder = self.folder();
         let watched = if spec.isolation.has_worktree() {
-            vec![folder.tree(), folder.shadow()]
+            vec![folder.tree(), folder.shadow(), folder.outbox()]
         } else {
-            Vec::new()
+            vec![folder.outbox()]
         };
         JobSpec {
             job: job.to_owned(),
