@@ -254,19 +254,20 @@ fn limits_come_from_the_task_file_and_from_configuration_too() {
 fn who_goes_on_is_told_which_limit_it_was() {
     let env = TestEnv::new();
     let repo = env.repository();
-    let script = "if [ -z \"$AIRLOCK_FEEDBACK\" ]; then echo 'x = 1' > x.py; dd if=/dev/zero of=big bs=1M count=24; exit 0; fi; \
+    let script = "if [ -z \"$AIRLOCK_FEEDBACK\" ]; then echo 'x = 1' > x.py; dd if=/dev/zero of=big bs=1M count=192; exit 0; fi; \
                   cat \"$AIRLOCK_FEEDBACK\"; rm big";
+    // So large that what others write on this disk meanwhile makes nobody count before the file is gone.
     let object = over(
-        repo.task(&["--task", "t1", "--disk", "16M"], script),
+        repo.task(&["--task", "t1", "--disk", "128M"], script),
         "disk",
     );
     assert!(
-        object["summary"].as_str().unwrap().contains("disk (16M)"),
+        object["summary"].as_str().unwrap().contains("disk (128M)"),
         "{object:#}"
     );
     repo.airlock(&["resume", "t1"]).run().exits(0);
     let log = repo.log_of("t1");
-    assert!(log.contains("it passed its limit of disk (16M)"), "{log}");
+    assert!(log.contains("it passed its limit of disk (128M)"), "{log}");
 }
 
 /// Control groups of the task `id`, anywhere.
