@@ -6,6 +6,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than anybody looks at a lock.
+const GLANCE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// An exclusive lock on a file, released when dropped or when the process ends. Close-on-exec, so that no child keeps it.
 #[derive(Debug)]
@@ -65,6 +71,31 @@ impl HeldLock {
         }
     }
 
+    /// The same, for a lock that may be looked at just now: whoever looks whether it is held holds it for a moment, and
+    /// so does a child that is forked in that moment until it is another program.
+    pub(crate) fn acquire_soon(path: &Path) -> Result<Option<Self>, LockError> {
+        let until = Instant::now() + GLANCE;
+        loop {
+            let lock = Self::try_acquire(path)?;
+            if lock.is_some() || Instant::now() >= until {
+                return Ok(lock);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Whether somebody holds the lock on `path`, and not only in passing.
+    pub(crate) fn stays_held(path: &Path) -> bool {
+        let until = Instant::now() + GLANCE;
+        while Self::is_held(path) {
+            if Instant::now() >= until {
+                return true;
+            }
+            thread::sleep(LOOK);
+        }
+        false
+    }
+
     /// Whether somebody holds the lock on `path`. A file that is absent or cannot be opened is not held.
     pub fn is_held(path: &Path) -> bool {
         let Ok(file) = File::open(path) else {
@@ -108,6 +139,26 @@ fn same(file: &File, path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_passing_look_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.lock");
+        drop(HeldLock::acquire(&path).unwrap());
+        let looks = File::open(&path).unwrap();
+        looks.try_lock_shared().unwrap();
+        assert!(HeldLock::try_acquire(&path).unwrap().is_none());
+        let passes = thread::spawn(move || {
+            thread::sleep(LOOK * 20);
+            drop(looks);
+        });
+        let lock = HeldLock::acquire_soon(&path).unwrap();
+        passes.join().unwrap();
+        assert!(lock.is_some());
+        assert!(HeldLock::stays_held(&path));
+        drop(lock);
+        assert!(!HeldLock::stays_held(&path));
+    }
 
     #[test]
     fn held_until_dropped_and_safe_to_remove() {

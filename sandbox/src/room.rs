@@ -420,7 +420,7 @@ fn make_pipe(spec: &RoomSpec) -> Result<File, RoomError> {
     let path = spec.locks.join(holder::file_name(&spec.task, "room"));
     std::fs::create_dir_all(&spec.locks)
         .map_err(|error| build("make the lock folder", &spec.locks, error))?;
-    if HeldLock::is_held(&lock) {
+    if HeldLock::stays_held(&lock) {
         return Err(RoomError::Busy {
             task: spec.task.clone(),
             what: "the room".into(),

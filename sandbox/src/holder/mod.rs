@@ -176,7 +176,7 @@ fn make_room(spec: &HolderSpec, plan: &[Bind]) -> Result<Vec<PathBuf>, Fault> {
 fn hold(room: &RoomSpec) -> Result<Held, Fault> {
     let at = |what: &str| room.locks.join(file_name(&room.task, what));
     let lock = at("holder.lock");
-    let lock = HeldLock::try_acquire(&lock)
+    let lock = HeldLock::acquire_soon(&lock)
         .map_err(|error| Fault::at("lock the room", &lock, error.source))?
         .ok_or_else(|| Fault::Busy {
             what: "the room".into(),

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use nix::fcntl::{OFlag, open};
@@ -178,23 +178,13 @@ fn claim(spec: &KeeperSpec) -> Result<(HeldLock, Identity), Fault> {
     let busy = || Fault::Busy {
         what: format!("job {}", spec.job.job),
     };
-    let lock = patient(&path).map_err(fault)?.ok_or_else(busy)?;
+    let lock = HeldLock::acquire_soon(&path).map_err(|error| fault(error.source))?;
+    let lock = lock.ok_or_else(busy)?;
     let me = Identity::of(std::process::id()).map_err(fault)?;
     let text = serde_json::to_vec(&me).map_err(|error| fault(error.into()))?;
     lock.file().set_len(0).map_err(fault)?;
     std::os::unix::fs::FileExt::write_all_at(lock.file(), &text, 0).map_err(fault)?;
     Ok((lock, me))
-}
-
-/// Somebody who only looks whether a lock is held has it for a moment himself.
-fn patient(path: &Path) -> std::io::Result<Option<HeldLock>> {
-    for _ in 0..50 {
-        if let Some(lock) = HeldLock::try_acquire(path).map_err(|error| error.source)? {
-            return Ok(Some(lock));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    Ok(None)
 }
 
 /// The keeper's own end of the task's pipe keeps the room open while the job runs.
