@@ -111,22 +111,15 @@ impl Refusal {
 
     /// The host that was asked for, as far as it is one.
     pub fn host(&self) -> String {
-        match self {
-            Self::Host { target, .. }
-            | Self::Port { target, .. }
-            | Self::Answer { target, .. }
-            | Self::OtherName { target, .. }
-            | Self::OtherHost { target, .. }
-            | Self::Greeting { target }
-            | Self::NotTls { target }
-            | Self::HiddenName { target } => target.host.to_string(),
-            Self::Address { text, .. } | Self::Name { text } => text.clone(),
-            Self::Path { credential, .. } => format!("{credential}.airlock"),
-        }
+        self.asked_for().0
     }
 
     /// The port that was asked for.
     pub fn port(&self) -> Option<u16> {
+        self.asked_for().1
+    }
+
+    fn asked_for(&self) -> (String, Option<u16>) {
         match self {
             Self::Host { target, .. }
             | Self::Port { target, .. }
@@ -135,10 +128,10 @@ impl Refusal {
             | Self::OtherHost { target, .. }
             | Self::Greeting { target }
             | Self::NotTls { target }
-            | Self::HiddenName { target } => Some(target.port),
-            Self::Address { port, .. } => *port,
-            Self::Name { .. } => None,
-            Self::Path { .. } => Some(80),
+            | Self::HiddenName { target } => (target.host.to_string(), Some(target.port)),
+            Self::Address { text, port, .. } => (text.clone(), *port),
+            Self::Name { text } => (text.clone(), None),
+            Self::Path { credential, .. } => (format!("{credential}.airlock"), Some(80)),
         }
     }
 

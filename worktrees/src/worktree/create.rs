@@ -113,14 +113,8 @@ impl Repository {
     /// `git worktree list` shows. Any number of processes may do so at once.
     pub fn create_worktree(&self, request: &WorktreeRequest<'_>) -> Result<Worktree, CreateError> {
         self.check_request(request)?;
-        let settings = Settings::load(self).map_err(|source| CreateError::Settings {
-            path: self.common_dir().to_path_buf(),
-            source,
-        })?;
         let mut made = Made::nothing(self);
-        let entries = self.fill_tree(request, &settings, &mut made)?;
-        made.folders.push(request.shadow.to_path_buf());
-        shadow::create(self, request, &settings, &entries)?;
+        let entries = self.fill(request, &mut made)?;
         // Only the bookkeeping of git is not made for many at once: the long part needs no lock.
         let held = lock(request.lock).map_err(|source| CreateError::Lock {
             id: request.id.to_owned(),
@@ -145,14 +139,8 @@ impl Repository {
                 });
             }
         }
-        let settings = Settings::load(self).map_err(|source| CreateError::Settings {
-            path: self.common_dir().to_path_buf(),
-            source,
-        })?;
         let mut made = Made::nothing(self);
-        let entries = self.fill_tree(request, &settings, &mut made)?;
-        made.folders.push(request.shadow.to_path_buf());
-        shadow::create(self, request, &settings, &entries)?;
+        self.fill(request, &mut made)?;
         // What a room finds at this place is a pointer of its own; there has to be something to cover.
         write_new(request.tree, ".git", POINTER.as_bytes())?;
         made.kept = true;
@@ -207,6 +195,22 @@ impl Repository {
             }
         }
         Ok(())
+    }
+
+    /// Checkout and shadow git directory.
+    fn fill(
+        &self,
+        request: &WorktreeRequest<'_>,
+        made: &mut Made<'_>,
+    ) -> Result<Vec<IndexEntry>, CreateError> {
+        let settings = Settings::load(self).map_err(|source| CreateError::Settings {
+            path: self.common_dir().to_path_buf(),
+            source,
+        })?;
+        let entries = self.fill_tree(request, &settings, made)?;
+        made.folders.push(request.shadow.to_path_buf());
+        shadow::create(self, request, &settings, &entries)?;
+        Ok(entries)
     }
 
     fn fill_tree(
